@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.core import Problem, Solution
-from bbparse.core.check import MAX_SCORE, as_flag, naming
+from bbparse.core.check import MAX_SCORE, as_flag, error_context
 from bbparse.inference.matrix import as_array, check_arcs, cut
 from bbparse.inference.solve import solve
 from bbparse.parser.parse import Parse, trees_of
@@ -188,7 +188,7 @@ def from_batch(
         parts[2] = [part[:, :, : len(part)] for part in parts[2]]
     found = []
     for i, part in enumerate(parts[0]):
-        with naming(f"sentence {i} of the batch"):
+        with error_context(f"sentence {i} of the batch"):
             more = [None if column is None else column[i] for column in parts[1:]]
             found.append(SentenceScores(part, more[0], names, more[1]))
     return found

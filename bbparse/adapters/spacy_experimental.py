@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bbparse.adapters.scores import SentenceScores
-from bbparse.core.check import naming
+from bbparse.core.check import error_context
 from bbparse.inference.matrix import as_array, as_lengths
 from bbparse.runtime.errors import ProblemError
 
@@ -41,7 +41,7 @@ def scores(flat: Any, lengths: Sequence[int]) -> list[SentenceScores]:
         arcs = np.full((n + 1, n + 1), -np.inf)
         arcs[1:, 1:] = square
         arcs[1:, 0] = square.diagonal()
-        with naming(f"sentence {i} of the batch"):
+        with error_context(f"sentence {i} of the batch"):
             sentences.append(SentenceScores(arcs))
         start += n
     return sentences

@@ -30,7 +30,7 @@ MAX_EXACT = 1 << 53
 
 
 @contextmanager
-def naming(place: str) -> Iterator[None]:
+def error_context(place: str) -> Iterator[None]:
     """Name a file, or a sentence of a batch, in errors about it."""
     try:
         yield

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bbparse.core.check import naming
+from bbparse.core.check import error_context
 from bbparse.core.parts import DTYPES
 from bbparse.core.proof import ARRAYS, Proof
 from bbparse.runtime.archive import FLAGS, INTS, REALS, Rule, read_archive, write_archive
@@ -74,7 +74,7 @@ def read_solution(path: str | os.PathLike[str]) -> dict[str, Any]:
     proof = {name: fields.pop(name) for name in _PROOF_RULES if name in fields}
     fields["proof"] = None
     if proof:
-        with naming(os.fspath(path)):
+        with error_context(os.fspath(path)):
             for name in _PROOF_RULES.keys() - proof.keys():
                 raise ProblemError(f"field {name} is missing")
             fields["proof"] = Proof(**{k.removeprefix("proof_"): v for k, v in proof.items()})

@@ -265,5 +265,5 @@ class Problem(ProblemArrays):
             If the file is damaged; the message names the file and, if possible, the field.
         """
         values = read_problem(path)
-        with check.naming(os.fspath(path)):
+        with check.error_context(os.fspath(path)):
             return cls(**values)

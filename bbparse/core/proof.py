@@ -41,7 +41,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.core.check import as_floats, as_ints, check_lengths, naming, off_quantum
+from bbparse.core.check import as_floats, as_ints, check_lengths, error_context, off_quantum
 from bbparse.core.parts import FIELDS, ProblemArrays
 from bbparse.runtime.arrays import Float64s, Ints, Longs
 from bbparse.runtime.errors import ProblemError
@@ -97,7 +97,7 @@ class Proof:
     pair_multipliers: Float64s
 
     def __post_init__(self) -> None:
-        with naming("proof"):
+        with error_context("proof"):
             for name, (dtype, ndim) in ARRAYS.items():
                 value = getattr(self, name)
                 array = (

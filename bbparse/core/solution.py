@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from bbparse.core.check import as_floats, as_ints, naming
+from bbparse.core.check import as_floats, as_ints, error_context
 from bbparse.core.files import read_solution, write_solution
 from bbparse.core.proof import Proof
 from bbparse.runtime.arrays import Flags, Float64s, Ints
@@ -112,7 +112,7 @@ class Solution:
     def load(cls, path: str | os.PathLike[str]) -> Solution:
         """Read a file written by `save`; see `Problem.load`."""
         values = read_solution(path)
-        with naming(os.fspath(path)):
+        with error_context(os.fspath(path)):
             for name in ("heads", "arcs"):
                 values[name] = as_ints(name, values[name], np.int32, ndim=2)
             for name in ("scores", "upper_bounds"):

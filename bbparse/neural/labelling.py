@@ -198,9 +198,9 @@ class LabelLearner:
             labelled = np.flatnonzero(gold[:, kind] >= 0)
             if not len(labelled):
                 continue
-            slope = scores[labelled, begin:end]
-            loss += label_loss(slope, gold[labelled, kind])
-            d_scores[labelled, begin:end] = slope / np.float32(len(rows))
+            gradient = scores[labelled, begin:end]
+            loss += label_loss(gradient, gold[labelled, kind])
+            d_scores[labelled, begin:end] = gradient / np.float32(len(rows))
         learner.add_words(rows, backward(d_scores), joined)
         return rows, loss / len(rows)
 

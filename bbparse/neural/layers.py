@@ -123,7 +123,7 @@ def convolution(w: Weights, name: str, x: Float32s, batch: Ragged) -> tuple[Floa
 
 
 @kernel(inline=True)
-def growth(x: np.float32) -> np.float32:
+def fast_exp(x: np.float32) -> np.float32:
     """Approximate e^x by (1 + x / 64)^64, only with multiplications; needs 0 < 1 + x / 64."""
     y = np.float32(1.0) + x * _POWER
     y *= y
@@ -147,7 +147,7 @@ def _gates(x: Float32s) -> None:
             less = np.float32(0.0) if part % np.uint64(2) == np.uint64(0) else np.float32(1.0)
             for j in range(at, at + width):
                 value = min(max(-twice * x[r, j], -_LARGEST), _LARGEST)
-                x[r, j] = np.divide(twice, one + growth(value)) - less
+                x[r, j] = np.divide(twice, one + fast_exp(value)) - less
 
 
 @kernel
@@ -162,13 +162,13 @@ def _gates_back(x: Float32s, gates: Float32s, d_gates: Float32s) -> None:
             for j in range(at, at + width):
                 y = gates[r, j]
                 if value:  # 2σ(2x) - 1
-                    slope = one - y * y
+                    derivative = one - y * y
                     inner = np.float32(-2.0) * x[r, j]
                 else:
-                    slope = y * (one - y)
+                    derivative = y * (one - y)
                     inner = -x[r, j]
                 if abs(inner) < _LARGEST:
-                    d_gates[r, j] *= np.divide(slope, one + inner * _POWER)
+                    d_gates[r, j] *= np.divide(derivative, one + inner * _POWER)
                 else:
                     d_gates[r, j] = np.float32(0.0)
 
@@ -200,13 +200,13 @@ def _recur_back(
     """Compute gradients of the gates of `_recur` from those of its output."""
     width = np.uint64(out.shape[1] // 2)
     one = np.float32(1.0)
-    slope = np.empty(out.shape[1] // 2, np.float32)
+    d_state = np.empty(out.shape[1] // 2, np.float32)
     for s in range(first.shape[0]):
         for direction in range(2):
             z_at = np.uint64(direction) * np.uint64(2) * width
             c_at, to = z_at + width, np.uint64(direction) * width
             for j in range(width):
-                slope[j] = np.float32(0.0)
+                d_state[j] = np.float32(0.0)
             step = 1 if direction == 0 else -1
             for i in range(size[s]):
                 r = first[s] + (size[s] - 1 - i if direction == 0 else i)
@@ -214,11 +214,11 @@ def _recur_back(
                 row, before = np.uint64(r), np.uint64(r if begins else r - step)
                 for j in range(width):
                     z = gates[row, z_at + j]
-                    g = slope[j] + d_out[row, to + j]
+                    g = d_state[j] + d_out[row, to + j]
                     state = np.float32(0.0) if begins else out[before, to + j]
                     d_gates[row, c_at + j] = g * z
                     d_gates[row, z_at + j] = g * (gates[row, c_at + j] - state)
-                    slope[j] = g * (one - z)
+                    d_state[j] = g * (one - z)
 
 
 def recurrence(w: Weights, name: str, x: Float32s, batch: Ragged) -> tuple[Float32s, Backward]:

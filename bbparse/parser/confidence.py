@@ -30,7 +30,8 @@ from bbparse.treebank import Sentence
 
 #: Key of the calibration among the notes of a model.
 NOTE = "confidence"
-#: Thresholds at which gaps are clipped, one feature each. Larger gaps say no more.
+#: Thresholds at which gaps are clipped, one feature each: gaps saturate at
+#: the last knot.
 KNOTS = np.array([0.5, 1.0, 2.0, 4.0, 8.0])
 #: Log-probabilities of heads that separate the steps. From the third on each step is a feature.
 _ODDS = np.log([0.001, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99, 0.999])
@@ -138,9 +139,9 @@ def fit(evidence: Float64s, right: Flags) -> Float64s:
     shrink = 0.1 * np.eye(evidence.shape[1])
     for _ in range(_ROUNDS):
         predicted = probabilities(evidence, weights)
-        slope = evidence.T @ (right - predicted) - shrink @ weights
-        bend = (evidence * (predicted * (1.0 - predicted))[:, None]).T @ evidence + shrink
-        step = np.linalg.solve(bend, slope)
+        gradient = evidence.T @ (right - predicted) - shrink @ weights
+        hessian = (evidence * (predicted * (1.0 - predicted))[:, None]).T @ evidence + shrink
+        step = np.linalg.solve(hessian, gradient)
         weights = weights + step
         if np.abs(step).max() < 1e-8:
             break

@@ -82,9 +82,9 @@ def grams(lower: str) -> list[str]:
     return some[:N_GRAMS]
 
 
-def _row(habits: Mapping[str, str], form: str) -> NDArray[np.uint64]:
+def _row(truecasing: Mapping[str, str], form: str) -> NDArray[np.uint64]:
     lower = form.lower()
-    kinds, habit = _kinds(form), habits.get(lower, "")
+    kinds, habit = _kinds(form), truecasing.get(lower, "")
     # affixes of digits are not informative
     plain = "".join("0" if c.isdigit() else c for c in lower)
     values = (
@@ -111,16 +111,16 @@ def _row(habits: Mapping[str, str], form: str) -> NDArray[np.uint64]:
 
 
 class FormEncoder:
-    """Encodes forms; ``habits`` maps common ones in lower case to their capitals in sentences."""
+    """Encodes forms; ``truecasing`` maps lower-cased words to how they are written in sentences."""
 
-    def __init__(self, habits: Mapping[str, str]) -> None:
-        self.habits = dict(habits)
+    def __init__(self, truecasing: Mapping[str, str]) -> None:
+        self.truecasing = dict(truecasing)
         # Not a method of this object: a cycle would keep the rows after it.
-        self._row = lru_cache(100_000)(partial(_row, self.habits))
+        self._row = lru_cache(100_000)(partial(_row, self.truecasing))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the arguments for pickling; another process has its own cache."""
-        return FormEncoder, (self.habits,)
+        return FormEncoder, (self.truecasing,)
 
     def __call__(self, forms: Sequence[str]) -> NDArray[np.uint64]:
         """Return the words of a sentence, uint64[n + 2 * PAD, len(COLUMNS)].

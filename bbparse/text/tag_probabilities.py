@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.neural.layers import growth
+from bbparse.neural.layers import fast_exp
 from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.jit import kernel
 from bbparse.treebank.likely_tags import Likely
@@ -41,7 +41,7 @@ def _likely(scores: Float32s) -> tuple[NDArray[np.int64], NDArray[np.int32], Flo
         for k in range(scores.shape[1]):
             less = _FLATTER * (scores[i, k] - best[i])
             if less > _LEAST:
-                numbers[at], shares[at] = k, growth(less)
+                numbers[at], shares[at] = k, fast_exp(less)
                 total += shares[at]
                 at += 1
         for place in range(begin[i], at):

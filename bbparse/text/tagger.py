@@ -107,7 +107,7 @@ class Tagger:
     `pairs`, int32[P, 2], are the indices of tags and FEATS that occur together. `rules` has
     possible lemma rules: keys are form, tab, tag for words with several lemmas; tab, tag, tab,
     FEATS or only the tag for new words; the empty string for new tags. `lexicon` has the lemmas of
-    words that have only one, by form, tab, tag; `habits` the capitals of common words within a
+    words that have only one, by form, tab, tag; `truecasing` the capitals of common words within a
     sentence, by the form in lower case.
     """
 
@@ -117,12 +117,12 @@ class Tagger:
         pairs: NDArray[np.int32],
         rules: Mapping[str, Sequence[int]],
         lexicon: Mapping[str, str],
-        habits: Mapping[str, str],
+        truecasing: Mapping[str, str],
         notes: Mapping[str, Any] | None = None,
         embeddings: Embeddings | None = None,
     ) -> None:
         self.network, self.pairs, self.embeddings = network, pairs, embeddings
-        self.encode = FormEncoder(habits)
+        self.encode = FormEncoder(truecasing)
         self.rules = {tag: tuple(numbers) for tag, numbers in rules.items()}
         self.lexicon = dict(lexicon)
         self.notes = dict(notes or {})
@@ -228,7 +228,7 @@ class Tagger:
 def tagger_fields(tagger: Tagger) -> Fields:
     """Return the fields that `tagger_from` reads."""
     card = {
-        "habits": tagger.encode.habits,
+        "habits": tagger.encode.truecasing,
         "lexicon": tagger.lexicon,
         "notes": tagger.notes,
         "rules": tagger.rules,
@@ -242,14 +242,14 @@ def tagger_from(
     """Make a tagger from fields; `ModelError` names the file, `where`, if they are damaged."""
     network = TagNetwork.from_fields(fields, where)
     with reading_part("tagger", fields, where) as card:
-        habits, lexicon = (
+        truecasing, lexicon = (
             {str(form): str(value) for form, value in card[name].items()}
             for name in ("habits", "lexicon")
         )
         rules = {str(tag): [int(i) for i in numbers] for tag, numbers in card["rules"].items()}
         used = network.taken(embeddings, "its tagger")
         pairs = fields["tagger_pairs"].astype(np.int32)
-        tagger = Tagger(network, pairs, rules, lexicon, habits, dict(card["notes"]), used)
+        tagger = Tagger(network, pairs, rules, lexicon, truecasing, dict(card["notes"]), used)
         if tagger.lemma_rules and not tagger.rules.get(""):
             raise ModelError("the tagger has no rules for words with new tags")
     return tagger

@@ -60,8 +60,8 @@ def train_tagger(
 
     gold = [columns(sentence) for sentence in sentences]
     pairs = {(tag, value) for rows in gold for tag, value in rows[:, :2].tolist()}
-    habits = _habits(sentences)
-    encode = FormEncoder(habits)
+    truecasing = _truecasing(sentences)
+    encode = FormEncoder(truecasing)
     vectors = None
     if embeddings is not None:
         source = embeddings
@@ -80,7 +80,7 @@ def train_tagger(
     )
     notes = {"sentences": len(sentences), "words": sum(s.n_words for s in sentences)}
     known = np.array(sorted(pairs), np.int32)
-    return Tagger(network, known, lemmas.candidates, lemmas.lexicon, habits, notes, embeddings)
+    return Tagger(network, known, lemmas.candidates, lemmas.lexicon, truecasing, notes, embeddings)
 
 
 def _tags(sentence: Sentence) -> list[str]:
@@ -99,7 +99,7 @@ def _numbers(values: Iterable[str]) -> dict[str, int]:
     return {value: i for i, value in enumerate(sorted(set(values)))}
 
 
-def _habits(sentences: Sequence[Sentence]) -> dict[str, str]:
+def _truecasing(sentences: Sequence[Sentence]) -> dict[str, str]:
     """Return the capitals of common forms, by the form in lower case."""
     cases: dict[str, Counter[str]] = defaultdict(Counter)
     for sentence in sentences:

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from bbparse.core import Problem
-from bbparse.core.check import is_score, naming
+from bbparse.core.check import error_context, is_score
 from bbparse.core.parts import PART_NAMES
 from bbparse.runtime.errors import ProblemError
 from bbparse.torch.sentence import ScoredSentence
@@ -124,7 +124,7 @@ def sentences_of(
         fields["factor_arcs"] = np.array([a for members in factors for a in members], np.int64)
         fields["factor_score"] = flat[[int(row[0]) for row in rows[len(rows) - len(factors) :]]]
         words, scores = (head.astype(np.int32), mod.astype(np.int32)), matrix[head, mod]
-        with naming(f"sentence {i} of the batch"):
+        with error_context(f"sentence {i} of the batch"):
             problem = (
                 Problem.trusted(n, *words, scores, **flags)  # arcs are checked above
                 if len(rows) == 1

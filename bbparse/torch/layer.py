@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bbparse.core.check import as_flag, naming
+from bbparse.core.check import as_flag, error_context
 from bbparse.runtime.arrays import Float64s
 from bbparse.runtime.errors import ProblemError
 from bbparse.runtime.options import check_options
@@ -39,9 +39,9 @@ class _Computed(torch.autograd.Function):
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor | None, ...]:
-        gradient = ctx.back(slope.to("cpu", torch.float64).numpy())
-        return torch.from_numpy(gradient).to(slope.device, ctx.dtype), None, None, None
+    def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor | None, ...]:
+        gradient = ctx.back(d_out.to("cpu", torch.float64).numpy())
+        return torch.from_numpy(gradient).to(d_out.device, ctx.dtype), None, None, None
 
 
 class TreeMarginals(NamedTuple):
@@ -149,12 +149,12 @@ class TreeBatch:
         """
         check_options({"k_best": k}, ProblemError)
         heads = np.full((len(self._sentences), k, self._shape[1]), -1)
-        values, slopes = np.full(heads.shape[:2], -np.inf), []
+        values, gradients = np.full(heads.shape[:2], -np.inf), []
         for i, solution in enumerate(self._each(lambda s: s.solve(s.scores, k))):
             count, size = solution.heads.shape
             heads[i, :count, :size], values[i, :count] = solution.heads, solution.scores
-            slopes.append(np.stack([self._sentences[i].vector(arcs) for arcs in solution.arcs]))
-        return torch.from_numpy(heads).to(self._flat.device), self._values(values, slopes)
+            gradients.append(np.stack([self._sentences[i].vector(arcs) for arcs in solution.arcs]))
+        return torch.from_numpy(heads).to(self._flat.device), self._values(values, gradients)
 
     def log_partition(self) -> Tensor:
         """Return the log of the sum of exp(score) over all trees, float64[b].
@@ -171,11 +171,11 @@ class TreeBatch:
         Their gradient is a central difference, accurate to about seven digits.
         """
 
-        def back(s: ScoredSentence, slope: Float64s, _: Any) -> Float64s:
-            size = float(np.abs(slope).max(initial=0.0))
+        def back(s: ScoredSentence, d_out: Float64s, _: Any) -> Float64s:
+            size = float(np.abs(d_out).max(initial=0.0))
             if size == 0.0:
-                return slope
-            shift = slope * (_STEP / size)
+                return d_out
+            shift = d_out * (_STEP / size)
             (_, above), (_, below) = (s.log_sum(s.scores + step) for step in (shift, -shift))
             return (above - below) * (size / (2.0 * _STEP))
 
@@ -186,7 +186,7 @@ class TreeBatch:
         """Return SparseMAP marginals (Niculae et al. 2018), a mixture of few trees."""
         found = self._each(sparse_map)
         means = [distribution.marginals for distribution in found]
-        return self._marginals(means, found, lambda _, slope, state: state.back(slope))
+        return self._marginals(means, found, lambda _, d_out, state: state.back(d_out))
 
     # ---- losses, float64[b] ----------------------------------------------------------------------
 
@@ -220,7 +220,7 @@ class TreeBatch:
         """Map a function over the sentences, with the elements of columns that are theirs."""
 
         def of(i: int) -> Result:
-            with naming(f"sentence {i} of the batch"):
+            with error_context(f"sentence {i} of the batch"):
                 return function(self._sentences[i], *(column[i] for column in columns))
 
         return list(map_in_threads(of, range(len(self._sentences)), self._threads))
@@ -238,19 +238,19 @@ class TreeBatch:
 
         def of(s: ScoredSentence, row: Any) -> tuple[float, Float64s]:
             tree = s.gold(row[: s.problem.n_words + 1])
-            value, slope = maximum(s, tree)
-            return value - float(s.scores @ tree), slope - tree
+            value, gradient = maximum(s, tree)
+            return value - float(s.scores @ tree), gradient - tree
 
         return self._values(*zip(*self._each(of, gold)))
 
-    def _values(self, values: Any = (), slopes: Sequence[Float64s] = ()) -> Tensor:
+    def _values(self, values: Any = (), gradients: Sequence[Float64s] = ()) -> Tensor:
         """Return values [b] or [b, k] with gradients [C] or [k, C] of each sentence."""
 
-        def back(slope: Float64s) -> Float64s:
+        def back(d_out: Float64s) -> Float64s:
             return self._spread(
                 [
                     part.T @ row[: len(part)] if part.ndim == 2 else part * row
-                    for part, row in zip(slopes, slope)
+                    for part, row in zip(gradients, d_out)
                 ]
             )
 
@@ -264,9 +264,9 @@ class TreeBatch:
     ) -> TreeMarginals:
         """Return vectors [C] of all sentences as tensors; gradients come from their states."""
 
-        def back_all(slope: Float64s) -> Float64s:
-            slopes = [slope[s.rows] for s in self._sentences]
-            return self._spread(self._each(back, slopes, states))
+        def back_all(d_out: Float64s) -> Float64s:
+            gradients = [d_out[s.rows] for s in self._sentences]
+            return self._spread(self._each(back, gradients, states))
 
         vector = _Computed.apply(self._flat, self._spread(vectors), self._flat.dtype, back_all)
         arcs, *parts = vector.split(self._sizes)

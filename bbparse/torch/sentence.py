@@ -104,9 +104,9 @@ class ScoredSentence:
         if not p.projective:
             matrix = np.full((p.n_words + 1,) * 2, -np.inf)
             matrix[p.arc_head, p.arc_mod] = arc
-            slopes = np.zeros_like(matrix)
-            total = matrix_tree(matrix, p.single_root, slopes)
-            marginals = slopes[p.arc_head, p.arc_mod]
+            marginal = np.zeros_like(matrix)
+            total = matrix_tree(matrix, p.single_root, marginal)
+            marginals = marginal[p.arc_head, p.arc_mod]
         else:
             chart, places = self._chart
             values = [np.zeros(words.shape[1] + 1) for words in (chart.sib, chart.gc)]
@@ -115,7 +115,7 @@ class ScoredSentence:
             gradients = [np.zeros(self.n_arcs), *map(np.zeros_like, values)]
             has_tree = len(chart.item_group) > 1
             total = log_sum(tuple(chart), arc.copy(), *values, *gradients) if has_tree else -np.inf
-            parts = [slope[place] for slope, place in zip(gradients[1:], places)]
+            parts = [part[place] for part, place in zip(gradients[1:], places)]
             marginals = np.concatenate([gradients[0], *parts])
         if total == -np.inf:
             raise ProblemError("there is no tree")

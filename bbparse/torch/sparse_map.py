@@ -33,9 +33,9 @@ class SparseMap(NamedTuple):
         """The convex combination."""
         return self.weights @ self.trees
 
-    def back(self, slope: Float64s) -> Float64s:
+    def back(self, gradient: Float64s) -> Float64s:
         """Return the gradient of the scores from that of the marginals, float64[C]."""
-        solved = _equal_slopes(self.trees[:, : self.n_arcs], self.trees @ slope, 0.0)
+        solved = _equal_gradients(self.trees[:, : self.n_arcs], self.trees @ gradient, 0.0)
         return solved @ self.trees
 
 
@@ -45,19 +45,19 @@ def sparse_map(sentence: ScoredSentence) -> SparseMap:
     tolerance = _TOLERANCE * max(1.0, float(np.abs(scores).max()))
     trees, weights = sentence.best(scores)[np.newaxis], np.ones(1)
     while True:
-        slope, mean = scores.copy(), weights @ trees
-        slope[:n_arcs] -= mean[:n_arcs]
-        tree = sentence.best(slope)
-        if slope @ (tree - mean) <= tolerance or (trees == tree).all(1).any():
+        gradient, mean = scores.copy(), weights @ trees
+        gradient[:n_arcs] -= mean[:n_arcs]
+        tree = sentence.best(gradient)
+        if gradient @ (tree - mean) <= tolerance or (trees == tree).all(1).any():
             return SparseMap(trees, weights, n_arcs)
         arcs = trees[:, :n_arcs]
         trees, weights = np.vstack([trees, tree]), np.append(weights, 0.0)
         # an affine combination of trees that has the arcs of the new one trades for it at no cost
-        same = _equal_slopes(arcs, arcs @ tree[:n_arcs], 1.0)
+        same = _equal_gradients(arcs, arcs @ tree[:n_arcs], 1.0)
         if ((same @ arcs - tree[:n_arcs]) ** 2).sum() < _INDEPENDENT:
             weights, kept = _step(weights, np.append(-same, 1.0))
             trees = trees[kept]
-        while (target := _equal_slopes(trees[:, :n_arcs], trees @ scores, 1.0)).min() <= 0.0:
+        while (target := _equal_gradients(trees[:, :n_arcs], trees @ scores, 1.0)).min() <= 0.0:
             if weights[-1] == 0.0 and target[-1] <= 0.0:  # what it gains is lost in rounding
                 return SparseMap(trees[:-1], weights[:-1], n_arcs)
             weights, kept = _step(weights, target - weights)
@@ -65,7 +65,7 @@ def sparse_map(sentence: ScoredSentence) -> SparseMap:
         weights = target
 
 
-def _equal_slopes(arcs: Float64s, gains: Float64s, total: float) -> Float64s:
+def _equal_gradients(arcs: Float64s, gains: Float64s, total: float) -> Float64s:
     """Return the weights, of this sum, that maximise ``gains @ w - |w @ arcs|^2 / 2``."""
     system = np.ones((len(arcs) + 1, len(arcs) + 1))
     system[:-1, :-1], system[-1, -1] = arcs @ arcs.T, 0.0

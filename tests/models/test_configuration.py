@@ -21,7 +21,7 @@ PLAIN: dict[str, Any] = {"templates": TEMPLATES, "pruner": {"templates": TEMPLAT
     [
         *(
             ("network", {name: size}, f"network.{name} is {size}, expected a multiple of 16 up to")
-            for name in ("word", "width", "pairs", "shared", "parts", "naming")
+            for name in ("word", "width", "biaffine_dim", "arc_mlp_dim", "part_dim", "label_dim")
             for size in (0, 8, 4112)
         ),
         ("network", {"layers": "rx"}, "network.layers is 'rx', expected at most 8 letters r and c"),
@@ -48,6 +48,14 @@ def test_configurations_that_cannot_be(table: str, changes: dict[str, Any], mess
     with pytest.raises(ConfigError) as error:
         Configuration.from_table(settings)
     assert str(error.value).startswith(message) and "\n" not in str(error.value)
+
+
+def test_former_keys_are_read() -> None:
+    settings = toy.network_configuration().to_table()
+    del settings["network"]["biaffine_dim"], settings["network"]["label_dim"]
+    settings["network"] |= {"pairs": 48, "naming": 80}
+    network = Configuration.from_table(settings).network
+    assert (network.biaffine_dim, network.label_dim) == (48, 80)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,9 @@ _load = Configuration.load
 
 def _small(name: str | Path) -> Configuration:
     config = _load(name).with_("factors", folds=2, fold_epochs=4)
-    sizes = dict.fromkeys(("word", "width", "pairs", "shared", "parts", "naming"), 16)
+    sizes = dict.fromkeys(
+        ("word", "width", "biaffine_dim", "arc_mlp_dim", "part_dim", "label_dim"), 16
+    )
     return config.with_(
         "network", epochs=min(config.network.epochs, 12), layers="r", batch=60, rate=0.01, **sizes
     )

@@ -217,7 +217,7 @@ class Lagrangian(Bounder[Subspace]):
             ]
         return [Subspace(state=node.state, dead=dead) for dead in parts]
 
-    def lowered(self, bound: float) -> None:
+    def on_bound_improved(self, bound: float) -> None:
         if self.observer:
             known = float(self.best.scores[0])
             self.observer(int(self.counters[0]), max(bound, known), known)

@@ -85,8 +85,8 @@ class Bounder(ABC, Generic[N]):
         """Return True if a structure of a node could change the k best."""
         return node.bound > self.worst
 
-    def lowered(self, bound: float) -> None:
-        """Note that no structure of an open node scores more than a bound."""
+    def on_bound_improved(self, bound: float) -> None:
+        """Receive a new upper bound on the structures of all open nodes."""
 
 
 class Search(Generic[N]):
@@ -110,7 +110,7 @@ class Search(Generic[N]):
                 queue.pop()  # free the memory of nodes that better structures have ruled out
             if not self.bounder.matters(node):
                 continue
-            self.bounder.lowered(node.bound)
+            self.bounder.on_bound_improved(node.bound)
             if self.limits.is_tight(node.bound, self.bounder.worst):
                 return node.bound, "gap"
             for child in self.divide(node):

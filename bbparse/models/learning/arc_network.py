@@ -110,9 +110,9 @@ class ArcLearner:
         # The first vectors of products are scaled down and so learned as if they were longer:
         # sums of many products would start too large.
         self.share = np.ones(width, np.float32)
-        self.share[: settings.pairs] = 2.0 / np.sqrt(settings.pairs)
+        self.share[: settings.biaffine_dim] = 2.0 / np.sqrt(settings.biaffine_dim)
         for column in self._part_columns:
-            self.share[column : column + settings.parts] = 1.0 / np.sqrt(settings.parts)
+            self.share[column : column + settings.part_dim] = 1.0 / np.sqrt(settings.part_dim)
 
     def learn(self, epochs: int, name: str = "network") -> ArcNetwork:
         """Return the network after `epochs` passes, fewer if they have more words than `words`."""
@@ -162,7 +162,7 @@ class ArcLearner:
         ends, back_ends = linear(w, "end", state if kept is None else state * kept)
         ends *= self.share
         n_words = float(sum(len(example.heads) - 1 for example in examples))
-        layout, sizes = (batch.first, batch.size), (settings.pairs, settings.shared)
+        layout, sizes = (batch.first, batch.size), (settings.biaffine_dim, settings.arc_mlp_dim)
         arcs = w.values["arc_table"], w.values["arc_out"]
         scores = pair_scores(ends, sizes, layout, before, row_sums(arcs[0]), arcs[1])
         d_scores, d_ends = np.zeros_like(scores), np.zeros_like(ends)
@@ -170,14 +170,14 @@ class ArcLearner:
         loss = head_losses(scores, layout, heads, np.float32(share / n_words), d_scores) * share
         if trees:
             counts = [one.projective and len(one.heads) - 1 <= LONG for one in examples]
-            weights, slopes = map(ArcNetwork.part_weights_of, (w.values, w.gradients))
+            weights, gradients = map(ArcNetwork.part_weights_of, (w.values, w.gradients))
             loss += trees_loss(
                 (*layout, np.array(counts)),
                 heads,
                 self.single_root,
                 1.0 / n_words,
                 (scores, ends, self._part_columns, weights),
-                (d_scores, d_ends, slopes),
+                (d_scores, d_ends, gradients),
             )
         pair_scores_back(
             ends,
@@ -194,7 +194,7 @@ class ArcLearner:
         d_state = back_ends(d_ends * self.share)
         # The same for all heads of a word, it changes no probability: what rounding leaves of its
         # gradient would let it grow, until scores have no digits left for what counts.
-        w.gradients["end_b"][: settings.pairs] = 0.0
+        w.gradients["end_b"][: settings.biaffine_dim] = 0.0
         d_words = back_state(d_state if kept is None else d_state * kept)
         learner.add_words(rows, d_words, vectors)
         return rows, loss / n_words
@@ -209,7 +209,7 @@ class ArcLearner:
         unit: float,
     ) -> float:
         """Return the loss of the labels of the gold arcs; add its gradients times ``unit``."""
-        w, begin, size = self.learner.weights, self._naming, self.settings.naming
+        w, begin, size = self.learner.weights, self._naming, self.settings.label_dim
         mod = np.flatnonzero(labels >= 0)
         if not len(mod):
             return 0.0

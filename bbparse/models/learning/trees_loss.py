@@ -45,7 +45,7 @@ def trees_loss(layout, heads, single_root, unit, values, gradients):
     for s in range(first.shape[0]):
         n, begin = size[s], first[s]
         square = scores[at : at + n * n].reshape((n, n))
-        slope = d_scores[at : at + n * n].reshape((n, n))
+        gradient = d_scores[at : at + n * n].reshape((n, n))
         at += n * n
         if not counts[s]:
             continue
@@ -70,7 +70,7 @@ def trees_loss(layout, heads, single_root, unit, values, gradients):
         loss -= _minus_gold(sib_score, gold[1], d_sib, unit)
         loss -= _minus_gold(gc_score, gold[2], d_gc, unit)
         for b in range(head.shape[0]):
-            slope[head[b], mod[b]] += np.float32(d_arc[b])
+            gradient[head[b], mod[b]] += np.float32(d_arc[b])
         for kind, d_part in enumerate((d_sib, d_gc)):
             part_scores_back(
                 words[kind],

@@ -87,11 +87,17 @@ class ArcNetwork(SequenceNetwork):
     #: parts, and for labels.
     SIZES: ClassVar[tuple[str, ...]] = (
         *SequenceNetwork.SIZES,
-        "pairs",
-        "shared",
-        "parts",
-        "naming",
+        "biaffine_dim",
+        "arc_mlp_dim",
+        "part_dim",
+        "label_dim",
     )
+    FORMER_SIZES: ClassVar[Mapping[str, str]] = {
+        "biaffine_dim": "pairs",
+        "arc_mlp_dim": "shared",
+        "part_dim": "parts",
+        "label_dim": "naming",
+    }
     #: Fields of a problem: order of the words of each kind of part; grandchildren are (head, grand,
     #: mod).
     KINDS: ClassVar[Mapping[str, Sequence[int]]] = {"sib": (0, 1, 2), "gc": (1, 0, 2)}
@@ -143,17 +149,17 @@ class ArcNetwork(SequenceNetwork):
     @classmethod
     def columns_of(cls, sizes: Mapping[str, int]) -> tuple[int, int, int, int]:
         """Return the first endpoint columns of siblings, grandchildren and labels, and the end."""
-        siblings = 2 * (sizes["pairs"] + sizes["shared"])
-        grandchildren = siblings + 6 * sizes["parts"]
-        labels = grandchildren + 6 * sizes["parts"]
-        return siblings, grandchildren, labels, labels + 2 * sizes["naming"]
+        siblings = 2 * (sizes["biaffine_dim"] + sizes["arc_mlp_dim"])
+        grandchildren = siblings + 6 * sizes["part_dim"]
+        labels = grandchildren + 6 * sizes["part_dim"]
+        return siblings, grandchildren, labels, labels + 2 * sizes["label_dim"]
 
     @classmethod
     def shapes(
         cls, kinds: str, sizes: Mapping[str, int], n_labels: int
     ) -> dict[str, tuple[int, ...]]:
         columns = cls.columns_of(sizes)[-1]
-        shared, parts, naming = sizes["shared"], sizes["parts"], sizes["naming"]
+        shared, parts, labels = sizes["arc_mlp_dim"], sizes["part_dim"], sizes["label_dim"]
         n_columns = -(-n_labels // 16) * 16
         return {
             **super().shapes(kinds, sizes, n_labels),
@@ -167,7 +173,7 @@ class ArcNetwork(SequenceNetwork):
                 for name, shape in (("out", (parts,)), ("table", (PART_VALUES, parts)))
             },
             "none": (2 * parts,),
-            "label_w": (naming, n_columns),
+            "label_w": (labels, n_columns),
             "label_b": (n_columns,),
         }
 
@@ -234,7 +240,7 @@ class ArcNetwork(SequenceNetwork):
         before = counts_before(values)
         vectors = vectors_of(batch, embeddings)
         tags = SoftTags(batch, rows, _SOFT_COLUMNS, likely_tags)
-        sizes = self.sizes["pairs"], self.sizes["shared"]
+        sizes = self.sizes["biaffine_dim"], self.sizes["arc_mlp_dim"]
         ends, scores = [], []
         for member in self.members:
             words = sums_of_words(member.weights, rows, member.vectors, vectors)
@@ -409,7 +415,7 @@ class BatchScores:
     def label_scores(self, arcs: BatchArcs) -> Float32s:
         """Score the labels of arcs, float32[A, L]."""
         network, first = self.network, np.repeat(self.first, np.diff(arcs.ptr))
-        begin, size = network.columns[2], network.sizes["naming"]
+        begin, size = network.columns[2], network.sizes["label_dim"]
         of_members = [
             label_scores(member.weights, ends, first + arcs.head, first + arcs.mod, begin, size)[0]
             for member, ends in zip(network.members, self.ends)
@@ -429,7 +435,7 @@ class BatchScores:
         scores = self.scores[rows]
         far = np.flatnonzero(scores == -np.inf)
         if len(far):  # long arcs that were requested or belong to the best tree
-            sizes = network.sizes["pairs"], network.sizes["shared"]
+            sizes = network.sizes["biaffine_dim"], network.sizes["arc_mlp_dim"]
             first = np.repeat(self.first, counts)[far].astype(np.int32)
             ends_of_arcs = first + head[far], first + mod[far]
             scores[far] = mean_of(

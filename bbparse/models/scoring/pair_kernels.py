@@ -142,7 +142,7 @@ def pair_scores_back(both, sizes, layout, before, weights, d_out, d_both, d_weig
     c_at = np.uint64(2) * pairs
     d_at = c_at + shared
     known = np.empty(sizes[1], np.float32)
-    slope = np.empty(sizes[1], np.float32)
+    d_sum = np.empty(sizes[1], np.float32)
     rows = np.empty(1 + N_KINDS, np.uint64)
     zero = np.float32(0.0)
     at = 0
@@ -174,14 +174,14 @@ def pair_scores_back(both, sizes, layout, before, weights, d_out, d_both, d_weig
                     r = known[j]
                     there = r > zero
                     d_out_w[j] += g * r if there else zero
-                    slope[j] = g * out_w[j] if there else zero
+                    d_sum[j] = g * out_w[j] if there else zero
                 for j in range(shared):
-                    d_both[head, c_at + j] += slope[j]
-                    d_both[mod, d_at + j] += slope[j]
+                    d_both[head, c_at + j] += d_sum[j]
+                    d_both[mod, d_at + j] += d_sum[j]
                 for k in range(1 + N_KINDS):
                     row = rows[k]
                     for j in range(shared):
-                        d_table[row, j] += slope[j]
+                        d_table[row, j] += d_sum[j]
         at += n * n
 
 

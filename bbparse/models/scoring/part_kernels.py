@@ -137,7 +137,7 @@ def part_scores_back(
     size = out_w.shape[0]
     length = np.uint64(size)
     r, e = np.uint64(at + 2 * size), np.uint64(at + 5 * size)
-    product, rest, slopes, d_product, d_rest = np.empty((5, size), np.float32)
+    product, rest, d_sum, d_product, d_rest = np.empty((5, size), np.float32)
     zero = np.float32(0.0)
     end = 0
     while end < mod.shape[0]:
@@ -149,32 +149,32 @@ def part_scores_back(
         for j in range(length):
             d_product[j] = d_rest[j] = zero
         for i in range(start, end):
-            slope = np.float32(d_out[i])
-            if slope == zero:
+            d_score = np.float32(d_out[i])
+            if d_score == zero:
                 continue
             row = np.uint64(part_row(np.int64(head[i]), np.int64(third[i]), np.int64(mod[i])))
             x = np.uint64(begin + third[i])
             if third[i] >= 0:
                 for j in range(length):
-                    d_product[j] += slope * both[x, r + j]
-                    slopes[j] = rest[j] + both[x, e + j] + table[row, j]
+                    d_product[j] += d_score * both[x, r + j]
+                    d_sum[j] = rest[j] + both[x, e + j] + table[row, j]
             else:
                 for j in range(length):
-                    d_product[j] += slope * none[j]
-                    slopes[j] = rest[j] + none[length + j] + table[row, j]
+                    d_product[j] += d_score * none[j]
+                    d_sum[j] = rest[j] + none[length + j] + table[row, j]
             for j in range(length):
-                sum_ = slopes[j]
-                d_out_w[j] += slope * max(zero, sum_)
-                slopes[j] = slope * out_w[j] if sum_ > zero else zero
+                sum_ = d_sum[j]
+                d_out_w[j] += d_score * max(zero, sum_)
+                d_sum[j] = d_score * out_w[j] if sum_ > zero else zero
             for j in range(length):
-                d_rest[j] += slopes[j]
-                d_table[row, j] += slopes[j]
+                d_rest[j] += d_sum[j]
+                d_table[row, j] += d_sum[j]
             if third[i] >= 0:
                 for j in range(length):
-                    d_both[x, r + j] += slope * product[j]
-                    d_both[x, e + j] += slopes[j]
+                    d_both[x, r + j] += d_score * product[j]
+                    d_both[x, e + j] += d_sum[j]
             else:
                 for j in range(length):
-                    d_none[j] += slope * product[j]
-                    d_none[length + j] += slopes[j]
+                    d_none[j] += d_score * product[j]
+                    d_none[length + j] += d_sum[j]
         _pair_back(both, h, m, at, d_product, d_rest, d_both)

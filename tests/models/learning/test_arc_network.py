@@ -209,7 +209,7 @@ def test_learning_and_parsing_have_the_same_scores(outside: RandomEmbeddings | N
     labels = tuple(labels_of(sentences))
     network = ArcLearner(config, data, np.arange(12), labels).learn(2)
     # the same for all heads of a word: nothing but rounding would move it
-    assert not network.weights.values["end_b"][: network.sizes["pairs"]].any()
+    assert not network.weights.values["end_b"][: network.sizes["biaffine_dim"]].any()
     network.weights = network.weights._replace(matrices={})  # learning is in floats
     learner = ArcLearner(config, data, np.arange(12), labels)
     for name, array in network.weights.values.items():

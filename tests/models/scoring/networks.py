@@ -24,10 +24,10 @@ SIZES = {
     "word": 16,
     "width": 32,
     "embeddings": 0,
-    "pairs": 32,
-    "shared": 16,
-    "parts": 16,
-    "naming": 32,
+    "biaffine_dim": 32,
+    "arc_mlp_dim": 16,
+    "part_dim": 16,
+    "label_dim": 32,
 }
 
 
@@ -166,7 +166,7 @@ class Plain:
         self.ends = plain.linear(p, "end", plain.in_sentence(p, network.kinds, words))
 
     def arc(self, h: int, m: int) -> float:
-        sizes = self.sizes["pairs"], self.sizes["shared"]
+        sizes = self.sizes["biaffine_dim"], self.sizes["arc_mlp_dim"]
         return arc_score(self.ends, self.tags, h, m, sizes, self.p["arc_table"], self.p["arc_out"])
 
     def arcs(self) -> np.ndarray:
@@ -176,13 +176,16 @@ class Plain:
 
     def part(self, kind: str, h: int, x: int, m: int) -> float:
         """The score of a sibling (``sib``) or a grandchild (``gc``) with the third word x."""
-        at = 2 * (self.sizes["pairs"] + self.sizes["shared"])
-        at += 6 * self.sizes["parts"] if kind == "gc" else 0
+        at = 2 * (self.sizes["biaffine_dim"] + self.sizes["arc_mlp_dim"])
+        at += 6 * self.sizes["part_dim"] if kind == "gc" else 0
         names = f"{kind}_out", f"{kind}_table", "none"
         return part_score(self.ends, at, h, x, m, *(self.p[name] for name in names))
 
     def labels(self, h: int, m: int) -> np.ndarray:
-        begin = 2 * (self.sizes["pairs"] + self.sizes["shared"]) + 12 * self.sizes["parts"]
-        size = self.sizes["naming"]
+        begin = (
+            2 * (self.sizes["biaffine_dim"] + self.sizes["arc_mlp_dim"])
+            + 12 * self.sizes["part_dim"]
+        )
+        size = self.sizes["label_dim"]
         first, second = self.ends[h, begin:][:size], self.ends[m, begin + size :][:size]
         return plain.linear(self.p, "label", np.maximum(first + second, 0.0))[: self.n_labels]
