@@ -263,7 +263,7 @@ def commands() -> dict[str, dict[str, Any]]:
             started = time.perf_counter()
             data = json.dumps({"revision": 0, **act}).encode()
             kind = {"Content-Type": "application/json"}
-            code, _ = answered(Request(f"{url}api/sentences/0", data, kind))
+            code, _ = answered(Request(f"{url}api/sentences/1", data, kind))
             seconds = time.perf_counter() - started
             rows[name] = {
                 "status": code,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from bbparse.runtime.errors import TreebankError
+from bbparse.runtime.errors import TreebankError, counted
 from bbparse.treebank.evaluation import WordColumns, contrast
 from bbparse.treebank.graph import WordEdge, collapsed_graph, matches
 from bbparse.treebank.sentence import Sentence, pieces
@@ -148,6 +148,14 @@ def _check_same_text(gold: _Side, predicted: _Side) -> None:
         )
         for side in (predicted, gold)
     ]
+    if position in (len(gold.text), len(predicted.text)):
+        sizes = [len(side.sources) for side in (predicted, gold)]
+        names = [side.sources[0].source for side in (predicted, gold)]
+        i = int(position != len(gold.text))
+        raise TreebankError(
+            f"{origins[i]}: no counterpart in {names[1 - i]}, which ends before: found"
+            f" {counted(sizes[0], 'sentence')}, expected {sizes[1]}"
+        )
     found, expected = (side.text[position : position + 20] for side in (predicted, gold))
     raise TreebankError(
         f"{origins[0]}: found {contrast(found, expected)} as in {origins[1]}: the texts differ"

@@ -18,7 +18,7 @@ from operator import eq
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unicodedata import normalize
 
-from bbparse.runtime.errors import TreebankError
+from bbparse.runtime.errors import TreebankError, counted
 from bbparse.treebank.graph import collapsed_graph, matches
 from bbparse.treebank.sentence import Sentence
 from bbparse.treebank.trees import crossing_words
@@ -306,15 +306,16 @@ def paired_sentences(
     gold: Iterable[Sentence], predicted: Iterable[Sentence]
 ) -> Iterator[tuple[Sentence, Sentence]]:
     """Yield the sentences of two treebanks in pairs; errors are those of :func:`evaluate`."""
+    sources = ["the gold treebank", "the predicted treebank"]
     for count, (gold_sentence, sentence) in enumerate(zip_longest(gold, predicted)):
         if gold_sentence is None or sentence is None:
-            extra, shorter = gold_sentence, "predicted"
-            if gold_sentence is None:
-                extra, shorter = sentence, "gold"
+            extra = gold_sentence or sentence
             raise TreebankError(
-                f"{extra.place()} has no counterpart: the {shorter} treebank "
-                f"has only {count} sentences"
+                f"{extra.place()} has no counterpart: {sources[sentence is None]} has only"
+                f" {counted(count, 'sentence')}"
             )
+        pair = (gold_sentence.source, sentence.source)
+        sources = [name or known for name, known in zip(pair, sources)]
         check_same_words(gold_sentence, sentence)
         yield gold_sentence, sentence
 
@@ -325,6 +326,14 @@ def contrast(found: str, expected: str) -> str:
     if first == second or (first[:1] == second[:1] and found[:1] != expected[:1]):
         return f"{found!a}, expected {expected!a} (the same letters in Unicode's normal form C)"
     return f"{found!r:.60}, expected {expected!r:.60}"
+
+
+def in_order_of(first: Sequence[Sentence], other: Sequence[Sentence]) -> Sequence[Sentence]:
+    """Return sentences in the order of the first ones, if they have the same ``sent_id``s."""
+    ids, by_id = [sentence.name for sentence in first], {one.name: one for one in other}
+    if ids == [*by_id] or len(by_id) != len(other) or sorted(ids) != sorted(by_id):
+        return other
+    return [by_id[name] for name in ids]
 
 
 def check_same_words(first: Sentence, other: Sentence) -> None:

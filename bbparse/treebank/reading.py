@@ -28,6 +28,8 @@ N_COLUMNS = 10
 MAX_LINE, MAX_LINES = 1 << 24, 100_000
 #: Columns that may not be blank.
 _TITLES = ("", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "", "DEPREL")
+COLUMN_NAMES = tuple("ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC".split())
+_COLUMNS_OF_PLUS = "# global.columns"
 BYTE_ORDER_MARK = "\ufeff"
 
 Source = str | os.PathLike[str] | IO[str] | IO[bytes]
@@ -290,6 +292,15 @@ _RANGE_ID = re.compile(r"([1-9][0-9]{0,17})-([1-9][0-9]{0,17})")
 _EMPTY_ID = re.compile(r"(0|[1-9][0-9]{0,17})\.([1-9][0-9]*)")
 
 
+def _check_columns(line: int, comment: str) -> None:
+    """Check the names of the columns of CoNLL-U Plus, if a comment has them."""
+    if comment.startswith(_COLUMNS_OF_PLUS):
+        names = comment.partition("=")[2].split()
+        if tuple(names[:N_COLUMNS]) != COLUMN_NAMES:
+            expected = " ".join(COLUMN_NAMES)
+            raise _Malformed(line, f"global.columns is {names!r:.60}, expected {expected}")
+
+
 def _words(lines: list[str], *, complete: bool) -> tuple[list[list[str]], list[int]]:
     """Return the rows of words and their line numbers; check the ids of all rows."""
     words: list[list[str]] = []
@@ -297,12 +308,17 @@ def _words(lines: list[str], *, complete: bool) -> tuple[list[list[str]], list[i
     range_line = range_end = 0
     for line, content in enumerate(lines):
         if content.startswith("#"):
+            _check_columns(line, content)
             continue
         row = content.split("\t")
         text, n = row[0], len(words)
         if len(row) != N_COLUMNS:
             hint = ""
-            if line == len(lines) - 1 and not complete:
+            if "\r" in content.rstrip("\r"):
+                hint = " (lines end in carriage returns alone, expected line feeds)"
+            elif any(other.startswith(_COLUMNS_OF_PLUS) for other in lines):
+                hint = f" (of CoNLL-U Plus, keep the first {N_COLUMNS} columns)"
+            elif line == len(lines) - 1 and not complete:
                 hint = " (the file ends in this line)"
             elif len(row) == 1 and len(content.split()) >= N_COLUMNS:
                 hint = " (columns are separated by tabs, not by spaces)"

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from bbparse.runtime.errors import TreebankError
 from bbparse.treebank import Sentence, format_sentence, read_conllu, reading, write_conllu
+from bbparse.treebank.reading import COLUMN_NAMES
 from bbparse.treebank.writing import with_misc
 
 DATA = Path(__file__).parent.parent / "data"
@@ -181,6 +182,7 @@ def test_reading_is_streaming() -> None:
     assert [next(reader).number for _ in range(3)] == [1, 2, 3]
 
 
+PLUS = f"# global.columns = {' '.join(COLUMN_NAMES)} X:Y\n{row('1', 'A', '0')}\t*\n"
 GOOD = row("1", "A", "2", "x") + "\n" + row("2", "B", "0", "root") + "\n"
 
 
@@ -192,6 +194,9 @@ GOOD = row("1", "A", "2", "x") + "\n" + row("2", "B", "0", "root") + "\n"
         (row("0.1", "A") + "\n\n", "line 1: expected a sentence with at least one word"),
         (GOOD + "3\tC\n\n", "input, line 3: expected 10 columns, found 2$"),
         (GOOD + row("3", "C") + "\t_\n", "line 3: expected 10 columns, found 11$"),
+        ("# global.columns = ID FORM\n1\tA\n", r"line 1: global.columns is \['ID', 'FORM'\], exp"),
+        (PLUS, r"line 2: expected 10 columns, found 11 \(of CoNLL-U Plus, keep the first 10"),
+        (row("1", "A") + "\r\r" + row("1", "B"), "line 1: .* found 19 .lines end in carriage retu"),
         (GOOD + "3\tC", r"line 3: expected 10 columns, found 2 \(the file ends in this line\)"),
         (GOOD.replace("\t", " "), "line 1: .* found 1 .*separated by tabs, not by spaces"),
         ("\n" + row("2", "A") + "\n", "line 2: found the id '2', expected 1$"),

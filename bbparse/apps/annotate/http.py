@@ -68,10 +68,10 @@ def application(treebank: Treebank, port: int, token: str = "") -> FastAPI:
         response.headers.update(_SAFE)
         return response
 
-    def checked(index: int) -> int:
-        if not 0 <= index < len(treebank.entries):
-            raise Refused(404, f"no sentence {index + 1}: there are {len(treebank.entries)}")
-        return index
+    def index_of(number: int) -> int:
+        if not 1 <= number <= len(treebank.entries):
+            raise Refused(404, f"no sentence {number}: there are {len(treebank.entries)}")
+        return number - 1
 
     @app.get(f"{prefix}/api/sentences")
     def changed(since: int = -1) -> Response:
@@ -81,16 +81,17 @@ def application(treebank: Treebank, port: int, token: str = "") -> FastAPI:
         status = {"saved": treebank.is_saved, "trouble": treebank.trouble}
         return JSONResponse({**found, **status, "file": treebank.target.name})
 
-    @app.get(f"{prefix}/api/sentences/{{index}}")
-    def show(index: int, tree: TreeNumber = 0) -> Response:
-        """Return a sentence with one of its trees."""
-        return JSONResponse(sentence_view(treebank, checked(index), tree))
+    @app.get(f"{prefix}/api/sentences/{{number}}")
+    def show(number: int, tree: TreeNumber = 0) -> Response:
+        """Return a sentence, numbered from 1, with one of its trees."""
+        return JSONResponse(sentence_view(treebank, index_of(number), tree))
 
-    @app.post(f"{prefix}/api/sentences/{{index}}")
-    def act(index: int, body: Act) -> Response:
+    @app.post(f"{prefix}/api/sentences/{{number}}")
+    def act(number: int, body: Act) -> Response:
         """Apply an act; 409 with the current sentence if somebody else has changed it."""
+        index = index_of(number)
         try:
-            treebank.act(checked(index), body)
+            treebank.act(index, body)
         except Conflict:
             view = sentence_view(treebank, index)
             return JSONResponse({"error": "changed in another window", "now": view}, 409)
@@ -98,10 +99,10 @@ def application(treebank: Treebank, port: int, token: str = "") -> FastAPI:
             return JSONResponse({"error": str(error)}, 422)
         return JSONResponse(sentence_view(treebank, index))
 
-    @app.get(f"{prefix}/api/sentences/{{index}}/words/{{word}}")
-    def options(index: int, word: int, tree: TreeNumber = 0) -> Response:
+    @app.get(f"{prefix}/api/sentences/{{number}}/words/{{word}}")
+    def options(number: int, word: int, tree: TreeNumber = 0) -> Response:
         """Return the likely heads of a word and the labels of its arc."""
-        return JSONResponse(options_view(treebank, checked(index), word, tree))
+        return JSONResponse(options_view(treebank, index_of(number), word, tree))
 
     @app.get(f"{prefix}/api/search")
     def find(text: str, by: Literal["form", "relation"] = "form") -> Response:

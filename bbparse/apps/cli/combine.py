@@ -15,10 +15,11 @@ from bbparse.parser.combine import accuracy_weights, with_disputes
 from bbparse.parser.combine import combine as find_combination
 from bbparse.parser.validity.repair import MAX_WEIGHT, RepairOptions
 from bbparse.parser.validity.rules import Rules
-from bbparse.runtime.errors import TreebankError
+from bbparse.runtime.errors import TreebankError, counted
 from bbparse.runtime.output import open_output
 from bbparse.treebank import Sentence, read_conllu
 from bbparse.treebank.drawing.formats import Style, conllu_of
+from bbparse.treebank.evaluation import in_order_of
 
 
 @command()
@@ -92,10 +93,9 @@ def combine(
                 style = Style(k_best=k_best, last=False)
                 for k in range(len(result.trees)):
                     stream.write(conllu_of(with_disputes(result, k), result.trees, k, style))
-    say(
-        "{sentences:,} sentences, {disputed:,} disputed in {words:,} words; {faulty:,} with faults"
-        " left, {unproved:,} without proof".format_map(counts)
-    )
+    sizes = counted(counts["sentences"], "sentence"), counted(counts["words"], "word")
+    left = f"{counts['faulty']:,} with faults left, {counts['unproved']:,} without proof"
+    say("{}, {:,} disputed in {}; {}".format(sizes[0], counts["disputed"], sizes[1], left))
     if counts["faulty"]:
         raise click.exceptions.Exit(1)
 
@@ -117,11 +117,24 @@ def _numbers(weights: str | None, n: int) -> list[float] | None:
 def _together(
     sources: Sequence[str], files: Sequence[Iterable[Sentence]]
 ) -> Iterator[list[Sentence]]:
-    """Yield the parses of each sentence; `TreebankError` if a file ends before the others."""
-    for number, parses in enumerate(zip_longest(*files), start=1):
+    """Yield the parses of each sentence, matched by ``sent_id`` if these are in another order.
+
+    `TreebankError` if a file ends before the others.
+    """
+    for number, parses in enumerate(_in_order(files), start=1):
         for source, parse in zip(sources, parses):
             if parse is None:
-                raise TreebankError(
-                    f"{source}: has {number - 1} sentences, and other files have more"
-                )
+                count = counted(number - 1, "sentence")
+                raise TreebankError(f"{source}: has {count}, and other files have more")
         yield list(parses)
+
+
+def _in_order(files: Sequence[Iterable[Sentence]]) -> Iterator[tuple[Sentence, ...]]:
+    """Yield the sentences of files together; keep them all where their ids begin to differ."""
+    streams = [*map(iter, files)]
+    for parses in zip_longest(*streams):
+        if None in parses or len({parse.name for parse in parses}) == 1:
+            yield parses
+            continue
+        first, *others = ([parse, *stream] for parse, stream in zip(parses, streams))
+        yield from zip_longest(first, *(in_order_of(first, other) for other in others))

@@ -11,10 +11,10 @@ import click
 
 from bbparse.apps.cli.common import FILE, aligned, command, flag, option, say
 from bbparse.runtime.errors import TreebankError, counted
-from bbparse.treebank import read_conllu
+from bbparse.treebank import Sentence, read_conllu
 from bbparse.treebank.alignment import MatchCounts, evaluate_text
 from bbparse.treebank.breakdown import BREAKDOWNS, breakdown
-from bbparse.treebank.evaluation import tallied
+from bbparse.treebank.evaluation import in_order_of, tallied
 from bbparse.treebank.graph import ENHANCEMENTS
 from bbparse.treebank.significance import ENUMERATED, FEW, RESAMPLES, Difference, compare_tallies
 
@@ -151,7 +151,7 @@ def _print_scores(
     others = [predicted] if against is None else [predicted, against]
     left_out = enhancements or ""
     gold_sentences = list(read_conllu(gold, require_heads=True))
-    files = [list(read_conllu(path, require_heads=True)) for path in others]
+    files = [_in_order(gold_sentences, path, True) for path in others]
     for path, sentences in zip((gold, *others), (gold_sentences, *files)):
         rooted = [sentence for sentence in sentences if sentence.heads.count(0) > 1]
         if rooted:
@@ -204,13 +204,23 @@ def _print_scores(
             click.echo(f"\n{f'{file}, ' if len(files) > 1 else ''}by {name}\n{_aligned(rows_of)}")
 
 
+def _in_order(first: Sequence[Sentence], path: str, heads: bool = False) -> Sequence[Sentence]:
+    """Read a file; sentences that have the same ids as the first file's come in their order."""
+    sentences = list(read_conllu(path, require_heads=heads))
+    matched = in_order_of(first, sentences)
+    if matched is not sentences:
+        say(f"{path}: in another order, matched by sent_id")
+    return matched
+
+
 def _print_agreement(
     paths: Sequence[str], by_relation: bool, as_json: bool, resamples: int
 ) -> None:
     """Print the chance-corrected agreement of annotators, and the relations they confuse."""
     from bbparse.treebank.reliability import Annotations, rows  # needs numpy
 
-    annotations = Annotations([list(read_conllu(path)) for path in paths])
+    first = list(read_conllu(paths[0]))
+    annotations = Annotations([first, *(_in_order(first, path) for path in paths[1:])])
     found = dict(rows(annotations, by_relation, resamples))
     confused = annotations.confusions()
     bounds = [bound for row in found.values() for bound in (row.kappa_interval, row.alpha_interval)]

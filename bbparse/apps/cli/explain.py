@@ -85,11 +85,20 @@ def _read(source: str, parser: Parser, split: Split | None) -> tuple[Iterable[Se
 
 
 def _choose(sentences: Iterable[Sentence], wanted: str | None, place: str) -> Sentence:
-    """Return the sentence with a number or sent_id, without reading further."""
-    count = 0
+    """Return the sentence with a number, without reading further, or else with a sent_id."""
+    count, named = 0, []
     for sentence in sentences:
         count += 1
-        if wanted in (None, str(sentence.number), sentence.name):
+        if wanted in (None, str(sentence.number)):
             return sentence
+        if sentence.name == wanted:
+            named.append(sentence)
+    if len(named) > 1:
+        numbers = " and ".join(str(sentence.number) for sentence in named[:2])
+        raise TreebankError(
+            f"{place}: sentences {numbers} have the sent_id {wanted}: give a number"
+        )
+    if named:
+        return named[0]
     found = f"no sentence {wanted}; there are {count}" if count else "no words"
     raise TreebankError(f"{place}: {found}")

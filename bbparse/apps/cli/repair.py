@@ -19,7 +19,7 @@ from bbparse.parser.validity.consistency import Consistency
 from bbparse.parser.validity.repair import Repair, RepairOptions
 from bbparse.parser.validity.repair import repair as find_repair
 from bbparse.parser.validity.rules import Rules
-from bbparse.runtime.errors import TreebankError
+from bbparse.runtime.errors import TreebankError, counted
 from bbparse.runtime.output import open_output
 from bbparse.treebank import NO_HEAD, Sentence, read_conllu, write_conllu
 from bbparse.treebank.sentence import misc_values
@@ -125,10 +125,9 @@ def repair(
     with ExitStack() as stack:
         stream = None if report_file is None else stack.enter_context(open_output(report_file))
         write_conllu(output, repaired(stream))
-    say(
-        "{words:,} words changed in {changed:,} of {sentences:,} sentences; {faulty:,} with faults"
-        " left, {unproved:,} without proof".format_map(counts)
-    )
+    sizes = counted(counts["words"], "word"), counted(counts["sentences"], "sentence")
+    left = f"{counts['faulty']:,} with faults left, {counts['unproved']:,} without proof"
+    say("{} changed in {:,} of {}; {}".format(sizes[0], counts["changed"], sizes[1], left))
     if counts["faulty"]:
         raise click.exceptions.Exit(1)
 

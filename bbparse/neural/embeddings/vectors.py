@@ -119,8 +119,8 @@ def read_vectors(
     Parameters
     ----------
     path : path
-        Each line has a word and its numbers, separated by spaces; the first line may have the
-        numbers of words and dimensions. ``.gz`` and ``.xz`` are unpacked.
+        Each line has a word and its numbers, separated by spaces or tabs; the first line may have
+        the numbers of words and dimensions. ``.gz`` and ``.xz`` are unpacked.
     sentences, dev : sequence of Sentence
         Sentences whose words are kept, anywhere in the file.
     first : int
@@ -150,7 +150,7 @@ def read_vectors(
         lines = iter(partial(stream.readline, _LONGEST_LINE), b"")
         for number, line in enumerate(raw_lines(lines, name), start=1):
             digest.update(line)
-            line = line.rstrip(b" \r\n")
+            line = line.rstrip(b" \t\r\n").replace(b"\t", b" ")
             where = f"{name}, line {number}"
             if number == 1:
                 line = line.removeprefix(b"\xef\xbb\xbf")

@@ -143,7 +143,7 @@ def test_broken_rules_are_told_at_the_arc(page: Browser) -> None:
     does(service.treebank, 2, "fix", 1, head=3, label="det")
     does(service.treebank, 2, "fix", 2, head=1, label="nsubj")
     page.wait("view.revision === 2")
-    says = service.ask("/api/sentences/2").json["faults"][0]["says"]
+    says = service.ask("/api/sentences/3").json["faults"][0]["says"]
     assert page.run("document.querySelector('.says').textContent") == says
     assert says in page.run("$('faults').textContent") and "window" in page.run(
         "$('status').textContent"

@@ -22,25 +22,25 @@ def test_a_session(served: Serve, opened: Opened) -> None:
     service = served()
     listed = service.ask("/api/sentences").json
     assert [row["words"] for row in listed["rows"]] == [4, 3, 7]
-    view = service.ask("/api/sentences/2").json
+    view = service.ask("/api/sentences/3").json
     assert view["svg"].count("data-mod") == 7 and view["revision"] == 0
-    after = service.ask("/api/sentences/2", ACT).json
+    after = service.ask("/api/sentences/3", ACT).json
     assert after["cells"][5]["head"] == 2 and after["revision"] == 1 and after["undo"] == 1
-    late = service.ask("/api/sentences/2", {**ACT, "head": 4})
+    late = service.ask("/api/sentences/3", {**ACT, "head": 4})
     assert late.status == 409 and late.json["now"]["cells"] == after["cells"]
-    options = service.ask("/api/sentences/2/words/6").json
+    options = service.ask("/api/sentences/3/words/6").json
     assert options["heads"] and options["labels"][0][1] >= options["labels"][1][1]
-    other = service.ask("/api/sentences/2?tree=3").json
+    other = service.ask("/api/sentences/3?tree=3").json
     assert other["tree"] <= 3 and other["revision"] == 1
     assert service.ask("/api/search?text=cat").json == [2]
-    refused = service.ask("/api/sentences/2", {"kind": "redo", "revision": 1})
+    refused = service.ask("/api/sentences/3", {"kind": "redo", "revision": 1})
     assert refused.status == 422 and refused.json == {"error": "nothing to redo"}
-    assert service.ask("/api/sentences/3").status == 404
+    assert service.ask("/api/sentences/4").status == 404
     assert service.ask("/api/nothing").status == 404
     for body in ({"kind": "sing", "revision": 1}, {"kind": "fix"}, [1], {**ACT, "word": "x"}):
-        assert service.ask("/api/sentences/2", body).status == 400
+        assert service.ask("/api/sentences/3", body).status == 400
     for values in ({"kind": "accept", "tree": -1}, {"label": "\ud800"}, {"label": "x" * 300_000}):
-        refused = service.ask("/api/sentences/2", {**ACT, "revision": 1, **values})
+        refused = service.ask("/api/sentences/3", {**ACT, "revision": 1, **values})
         assert refused.status == 422 and " found " in refused.json["error"]
     service.close()  # saved, too
     assert opened.text != TEXT and opened.text == service.treebank.entries[0].text + "".join(
@@ -76,9 +76,9 @@ def test_other_pages_are_refused(served: Serve, headers: dict[str, str]) -> None
     port = service.place.partition(":")[2]
     headers = {name: value.format(port=port) for name, value in headers.items()}
     assert service.ask("/api/sentences", **headers).status == 403
-    assert service.ask("/api/sentences/2", ACT, **headers).status == 403
+    assert service.ask("/api/sentences/3", ACT, **headers).status == 403
     own = {"Origin": f"http://{service.place}", "Sec_Fetch_Site": "same-origin"}
-    assert service.ask("/api/sentences/2", ACT, **own).status == 200
+    assert service.ask("/api/sentences/3", ACT, **own).status == 200
 
 
 def test_another_address_has_a_token(served: Serve) -> None:
@@ -112,7 +112,7 @@ def test_the_command(opened: Opened, tmp_path: Path, number: int, status: int) -
     service.place = line.partition("://")[2].strip().rstrip("/")
     if status:
         opened.path.write_text(TEXT + "\n", encoding="utf-8")
-    assert service.ask("/api/sentences/2", ACT).status == 200
+    assert service.ask("/api/sentences/3", ACT).status == 200
     os.kill(process.pid, number)
     assert process.wait(30) == status
     lines = process.stderr.read().splitlines()

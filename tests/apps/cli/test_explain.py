@@ -48,6 +48,10 @@ def test_no_such_sentence(run: Run, model: Path, tmp_path: Path) -> None:
     complaint = run(*start, "--sentence", "9999").complaint()
     assert f"no sentence 9999; there are {n}" in complaint
     assert "no sentence odd" in run(*start, "--sentence", "odd").complaint()
+    twice = tmp_path / "twice.conllu"
+    twice.write_text(2 * toy.DEV.read_text(encoding="utf-8"), encoding="utf-8")
+    refused = run("explain", twice, *start[2:], "--sentence", "small-dev-006").complaint()
+    assert f"sentences 6 and {n + 6} have the sent_id small-dev-006: give a number" in refused
     empty = tmp_path / "empty.conllu"
     empty.touch()
     complaint = run("explain", empty, *start[2:]).complaint()

@@ -62,10 +62,13 @@ def test_lower_case_is_the_last_resort(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("packed", ["", ".gz", ".xz"])
-@pytest.mark.parametrize("end", ["\n", " \n", "\r\n"])
-def test_formats_are_read_alike(packed: str, end: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("end", "between"), [("\n", "\t"), (" \n", " "), ("\r\n", " "), (" \t\n", " ")]
+)
+def test_formats_are_read_alike(packed: str, end: str, between: str, tmp_path: Path) -> None:
     plain = read_vectors(written(tmp_path, LINES), [SENTENCE])
-    path = written(tmp_path, LINES, header=True, end=end)
+    lines = [line.replace(" ", between) for line in LINES]
+    path = written(tmp_path, lines, header=True, end=end)
     if packed:
         pack = {".gz": gzip.compress, ".xz": lzma.compress}[packed]
         path = tmp_path / f"some.vec{packed}"

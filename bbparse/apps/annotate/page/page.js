@@ -103,7 +103,7 @@ async function open(index) {
 }
 async function load(index, tree = 0) {
   const mine = ++loading;
-  const found = await patiently(ask(`sentences/${index}?tree=${tree}`));
+  const found = await patiently(ask(`sentences/${index + 1}?tree=${tree}`));
   if (mine === loading) { loading = 0; show(found); }
 }
 function show(found) {
@@ -155,7 +155,7 @@ async function pick(i) {
   $("forbidden").textContent = banned.length ? `not ← ${banned.join(", ")}` : "";
   for (const input of $("cells").querySelectorAll("input")) input.value = cell[input.dataset.column];
   $("filter").value = "";
-  const found = await ask(`sentences/${index}/words/${i}?tree=${tree}`);
+  const found = await ask(`sentences/${index + 1}/words/${i}?tree=${tree}`);
   if (mine === asking && view.index === index && view.revision === revision) { options = found; offer(); }
 }
 function option(text, share, now, act, key) {
@@ -184,7 +184,7 @@ function act(kind, more) {
   queue = queue.then(async () => {
     if (view.index !== index) return;
     try {
-      const found = await patiently(ask(`sentences/${index}`, { kind, revision: view.revision, tree: view.tree, ...more }));
+      const found = await patiently(ask(`sentences/${index + 1}`, { kind, revision: view.revision, tree: view.tree, ...more }));
       if (view.index !== index) return update([found]);
       say("");
       show(found);

@@ -89,7 +89,7 @@ function draw() {
   const s = now(), trees = s.record.trees, best = trees[0], focus = document.activeElement?.dataset?.mod;
   $("result").hidden = false;
   $("trees").replaceChildren(...trees.map((t, k) => button(
-    k ? `${k + 1}. −${(best.score - t.score).toFixed(2)}` : `Best: ${t.score.toFixed(2).replace("-", "−")}`, k === shown,
+    k ? `${k + 1}. ${(best.score - t.score).toFixed(2)} less` : `Best: ${t.score.toFixed(2).replace("-", "−")}`, k === shown,
     () => { shown = k; chosen = 0; draw(); }, `Tree ${k + 1}, score ${t.score.toFixed(2)}`)));
   if (!trees.length) { $("drawing").textContent = "no tree"; return; }
   $("drawing").innerHTML = trees[shown].svg; // made and escaped by the service
