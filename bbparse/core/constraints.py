@@ -21,8 +21,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bbparse.core.check import MAX_SCORE, as_count, as_floats, check_scores, common_quantum
-from bbparse.core.edit import P, arc_index, as_weight, forbid_arc, named_set, with_sets
-from bbparse.core.parts import ProblemArrays
+from bbparse.core.edit import (
+    P,
+    arc_index,
+    as_weight,
+    forbid_arc,
+    named_set,
+    names_with,
+    with_sets,
+)
+from bbparse.core.parts import Constraint, ProblemArrays
+from bbparse.core.words import listed, numbers_of_arcs, range_name, with_modifiers
 from bbparse.runtime.arrays import Flags, Float64s
 from bbparse.runtime.errors import ProblemError
 from bbparse.runtime.options import check_type
@@ -38,23 +47,44 @@ def _candidates(problem: ProblemArrays, arcs: Iterable[Sequence[int]]) -> tuple[
     return list(dict.fromkeys(chain(*choices))), len(named)
 
 
-def _with_table(problem: P, arcs: Sequence[int], scores: Float64s) -> P:
-    """Return the problem with one more count factor; its last score stands for larger numbers."""
+def _with_table(
+    problem: P,
+    arcs: Sequence[int],
+    scores: Float64s,
+    text: str = "",
+    states: tuple[tuple[int, int], ...] = (),
+) -> P:
+    """Return the problem with one more count factor; its last score stands for larger numbers.
+
+    A `text` names it, and what the arc `states` say, as a constraint.
+    """
     table = scores[np.minimum(np.arange(len(arcs) + 1), len(scores) - 1)]
     if not len(problem.arc_head) or not table.any():
         return problem
     quantum = common_quantum(problem.quantum, table)
     if not len(arcs):  # what every tree scores, whichever set of arcs says so
         arcs, table = [0], np.full(2, table[0])
-    return with_sets(problem, "count", [(arcs, table)]).changed(quantum=quantum)
+    named = problem.named
+    if text:
+        place = len(problem.count_ptr) - 1
+        named = names_with(problem, [Constraint("count", text, states, (place,))])
+    extended = with_sets(problem, "count", [(arcs, table)])
+    return extended.changed(quantum=quantum, named=named)
 
 
-def _with_bounds(problem: P, arcs: Sequence[int], low: int, high: int) -> P:
-    """Return the problem with low to high of these arcs in the tree."""
+def _with_bounds(
+    problem: P,
+    arcs: Sequence[int],
+    low: int,
+    high: int,
+    text: str,
+    states: tuple[tuple[int, int], ...] = (),
+) -> P:
+    """Return the problem with low to high of these arcs in the tree; `text` says so."""
     low, high = min(low, len(arcs) + 1), min(high, len(arcs))
     scores = np.full(high + 2, -np.inf)
     scores[low : high + 1] = 0.0
-    return _with_table(problem, arcs, scores)
+    return _with_table(problem, arcs, scores, text, states)
 
 
 def with_count_scores(problem: P, arcs: Iterable[Sequence[int]], scores: ArrayLike) -> P:
@@ -85,13 +115,15 @@ def with_count_scores(problem: P, arcs: Iterable[Sequence[int]], scores: ArrayLi
 def with_at_most(problem: P, arcs: Iterable[Sequence[int]], k: int = 1) -> P:
     """Return this problem with at most k of these arcs in the tree."""
     candidates, _ = _candidates(problem, arcs)
-    return _with_bounds(problem, candidates, 0, as_count("k", k, 0, _MAX_INT))
+    text = numbers_of_arcs(problem, candidates, range_name(0, as_count("k", k, 0, _MAX_INT)))
+    return _with_bounds(problem, candidates, 0, k, text)
 
 
 def with_at_least(problem: P, arcs: Iterable[Sequence[int]], k: int = 1) -> P:
     """Return this problem with at least k of these arcs in the tree."""
     candidates, _ = _candidates(problem, arcs)
-    return _with_bounds(problem, candidates, as_count("k", k, 0, _MAX_INT), _MAX_INT)
+    text = numbers_of_arcs(problem, candidates, range_name(as_count("k", k, 0, _MAX_INT), None))
+    return _with_bounds(problem, candidates, k, _MAX_INT, text)
 
 
 def with_valency(
@@ -133,11 +165,14 @@ def with_valency(
         if problem.arc_label is None:
             raise ProblemError(f"label is {label!r}, but the arcs have no labels")
         fits = problem.arc_label == as_count("label", label, 0, _MAX_INT)
+    what = f" to the {side}" if side else ""
+    what += f" with label {label}" if label is not None else ""
     for word in _words(problem, head):
         chosen = fits & (problem.arc_head == word)
         if side is not None:
             chosen &= (problem.arc_mod < word) == (side == "left")
-        problem = _with_bounds(problem, np.flatnonzero(chosen).tolist(), low, most)
+        text = with_modifiers(word, range_name(low, high), what)
+        problem = _with_bounds(problem, np.flatnonzero(chosen).tolist(), low, most, text)
     return problem
 
 
@@ -193,11 +228,14 @@ def with_subtree(
             p = _with_table(p, arcs, table)
         return p
     state = p.arc_state.copy()
-    if complete:
-        for a in np.flatnonzero(from_inside & ~into):
-            forbid_arc(p, state, int(a), "words")
+    leaving = np.flatnonzero(from_inside & ~into & complete).tolist()
+    for a in leaving:
+        forbid_arc(p, state, a, "words")
     entering = np.flatnonzero(~from_inside & into).tolist()
-    return _with_bounds(p.changed(arc_state=state), entering, 1, 1)
+    kind = "a complete subtree" if complete else "a subtree"
+    text = f"the {listed('word', np.flatnonzero(inside).tolist())} must form {kind}"
+    p = p.changed(arc_state=state, named=names_with(p, ()))
+    return _with_bounds(p, entering, 1, 1, text, tuple([(a, -1) for a in leaving]))
 
 
 def _word_mask(problem: ProblemArrays, name: str, words: Iterable[int]) -> Flags:

@@ -18,7 +18,8 @@ from bbparse.core.check import (
     common_quantum,
     is_score,
 )
-from bbparse.core.parts import ProblemArrays, SetRow, set_fields
+from bbparse.core.parts import Constraint, ProblemArrays, SetRow, set_fields
+from bbparse.core.words import forbidden_arcs, head_name, named_arc_names
 from bbparse.runtime.errors import ProblemError
 from bbparse.runtime.options import check_type
 
@@ -111,6 +112,7 @@ def with_factors(problem: P, factors: Iterable[tuple[Sequence[Sequence[int]], fl
     index = arc_index(problem)
     rows: list[SetRow] = []
     counts: list[SetRow] = []
+    added: list[Constraint] = []
     arc_score = problem.arc_score.copy()
     arc_state = problem.arc_state.copy()
     quantum = problem.quantum
@@ -124,18 +126,29 @@ def with_factors(problem: P, factors: Iterable[tuple[Sequence[Sequence[int]], fl
         weight = as_weight(f"weight of {place}", value)
         choices = named_set(problem, index, named, place, f"arc {{}} of {place}")
         quantum = common_quantum(quantum, np.array([weight]))
+        first, forbidden = len(problem.factor_score) + len(rows), np.zeros_like(arc_state, np.bool_)
         for arcs in _combinations(problem, choices):
             if len(arcs) > 1:
                 rows.append((arcs, [weight]))
             elif weight == -np.inf:
                 forbid_arc(problem, arc_state, arcs[0], place)
+                forbidden[arcs] = True
             elif _keeps_digits(float(arc_score[arcs[0]]), weight):
                 arc_score[arcs[0]] += weight
             else:
                 counts.append((arcs, [0.0, weight]))
+        if weight == -np.inf:
+            added += forbidden_arcs(problem, forbidden)
+            places = range(first, len(problem.factor_score) + len(rows))
+            if places:
+                text = f"{named_arc_names(named)} must not be in the tree together"
+                added.append(Constraint("factor", text, factors=tuple(places)))
     quantum = common_quantum(quantum, arc_score)
     extended = with_sets(with_sets(problem, "factor", rows), "count", counts)
-    return extended.changed(arc_score=arc_score, arc_state=arc_state, quantum=quantum)
+    named_all = names_with(problem, added) if added else problem.named
+    return extended.changed(
+        arc_score=arc_score, arc_state=arc_state, quantum=quantum, named=named_all
+    )
 
 
 def _keeps_digits(score: float, weight: float) -> bool:
@@ -146,13 +159,22 @@ def _keeps_digits(score: float, weight: float) -> bool:
     return abs(error) <= 2.0**-50 * min(abs(score), abs(weight)) and abs(total) <= MAX_SCORE
 
 
+def names_with(problem: ProblemArrays, added: Iterable[Constraint]) -> tuple[Constraint, ...]:
+    """Return the named constraints of a problem and more; the first is what it had before."""
+    known = problem.named
+    if not known:
+        held = np.flatnonzero(problem.arc_state).tolist()
+        known = (Constraint("", "", tuple([(a, int(problem.arc_state[a])) for a in held])),)
+    return (*known, *added)
+
+
 def with_sets(p: P, kind: str, rows: Sequence[SetRow]) -> P:
     """Return the problem with more factors or count factors (`set_fields`), without checks."""
     changes = {}
     for name, added in set_fields(kind, rows).items():
         existing = getattr(p, name)
         changes[name] = np.append(existing, added[1:] + existing[-1] if "ptr" in name else added)
-    return p.changed(**changes)
+    return p.changed(named=p.named, **changes)
 
 
 def forbid_arc(problem: ProblemArrays, arc_state: Any, arc: int, place: str) -> None:
@@ -177,6 +199,7 @@ def with_heads(problem: P, heads: Mapping[int, int]) -> P:
         raise ProblemError(f"heads is {heads!r}, expected {{modifier: head}}")
     index = arc_index(problem)
     state = problem.arc_state.copy()
+    added: list[Constraint] = []
     for mod, head in heads.items():
         place = f"heads[{mod!r}]"
         arcs = named_arcs(problem, index, f"arc of {place}", (head, mod))
@@ -196,7 +219,10 @@ def with_heads(problem: P, heads: Mapping[int, int]) -> P:
         # Of several labels, any may be chosen.
         if len(allowed) == 1:
             state[allowed[0]] = 1
-    return problem.changed(arc_state=state)
+        states = [(a, -1) for a in rivals.tolist()] + [(a, 1) for a in arcs if len(arcs) == 1]
+        text = f"word {mod} must have the head {head_name(head)}"
+        added.append(Constraint("head", text, tuple(states)))
+    return problem.changed(arc_state=state, named=names_with(problem, added))
 
 
 def without_arcs(problem: P, arcs: Iterable[Sequence[int]]) -> P:
@@ -211,8 +237,10 @@ def without_arcs(problem: P, arcs: Iterable[Sequence[int]]) -> P:
     """
     check_type("arcs", arcs, Iterable, "arcs", ProblemError)
     index = arc_index(problem)
-    state = problem.arc_state.copy()
+    state, chosen = problem.arc_state.copy(), np.zeros(len(problem.arc_state), np.bool_)
     for i, arc in enumerate(arcs):
         for a in named_arcs(problem, index, f"arcs[{i}]", arc):
             forbid_arc(problem, state, a, f"arcs[{i}]")
-    return problem.changed(arc_state=state)
+            chosen[a] = True
+    named = names_with(problem, forbidden_arcs(problem, chosen))
+    return problem.changed(arc_state=state, named=named)

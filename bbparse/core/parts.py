@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,9 +145,28 @@ def set_rows(problem: ProblemArrays, kind: str) -> list[tuple[list[int], list[fl
     return [(arcs[a:b], scores[c:d]) for (a, b), (c, d) in zip(pairwise(ptr), pairwise(ends))]
 
 
+class Constraint(NamedTuple):
+    """A constraint that can be removed from a problem."""
+
+    #: "head" and "arc" (states of arcs into a word), "count", "factor", "root" (`single_root`) or
+    #: "crossing" (`projective`).
+    kind: str
+    text: str  #: What it says, in words.
+    states: tuple[tuple[int, int], ...] = ()  #: Arcs, and 1 or -1 for each, as in `arc_state`.
+    counts: tuple[int, ...] = ()  #: Count factors
+    factors: tuple[int, ...] = ()
+
+
+#: Fields whose change leaves the numbers of arcs, factors and counts as they are.
+_SAME_PLACES = {"arc_score", "arc_state", "quantum", "projective", "single_root", "named"}
+
+
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class ProblemArrays:
     """All arrays of a problem, flat and in groups that kernels take; see `bbparse.Problem`."""
+
+    #: Constraints that methods have added, by the names that they have given them. Not saved.
+    named: ClassVar[tuple[Constraint, ...]] = ()
 
     n_words: int
     arc_head: Ints
@@ -237,7 +256,10 @@ class ProblemArrays:
 
     def changed(self, **changes: Any) -> Self:
         """Return this problem with some fields replaced by valid arrays."""
-        return self._of({name: self.__dict__[name] for name in FIELDS}, changes)
+        existing = {name: self.__dict__[name] for name in FIELDS}
+        if self.named and changes.keys() <= _SAME_PLACES:
+            existing["named"] = self.named
+        return self._of(existing, changes)
 
     @classmethod
     def _of(cls, existing: dict[str, Any], values: dict[str, Any]) -> Self:
@@ -248,7 +270,7 @@ class ProblemArrays:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # Copied arrays are writable, and kernels take read-only ones.
-        self._fill({name: state[name] for name in FIELDS})
+        self._fill({name: state[name] for name in (*FIELDS, "named") if name in state})
 
     def _fill(self, values: dict[str, Any]) -> None:
         for value in values.values():

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bbparse.core import Problem
-from bbparse.core.parts import set_fields, set_rows
+from bbparse.core.parts import Constraint, set_fields, set_rows
+from bbparse.core.words import (
+    arc_names,
+    forbidden_arcs,
+    head_name,
+    listed,
+    numbers_of_arcs,
+    range_name,
+    with_modifiers,
+)
 from bbparse.inference.trees import Options, find_trees
-from bbparse.runtime.arrays import Ints
 from bbparse.runtime.deadline import Deadline
 from bbparse.runtime.errors import ProblemError
 from bbparse.runtime.options import Range, check_number, check_options, check_type
@@ -20,22 +29,6 @@ T = TypeVar("T")
 #: Maximum number of search nodes of all feasibility tests together, and of a single test.
 NODE_LIMIT = 5000
 _ONE_SEARCH = 1000
-#: Maximum number of arcs that a message names one by one.
-_MOST_NAMED = 6
-
-
-class Constraint(NamedTuple):
-    """A constraint that can be removed from a problem.
-
-    ``kind``: "head" (states of a word's arcs), "arc" (other forbidden arcs), "count", "factor",
-    "root" (`single_root`) or "crossing" (`projective`).
-    """
-
-    kind: str
-    arcs: tuple[int, ...] = ()
-    place: int = -1  # of a factor or count factor
-
-
 #: Order of preference: of two constraints that explain a conflict, the earlier one is named. Flags
 #: are last, as every problem has them. Then: order in messages.
 _PREFERRED = ("arc", "factor", "count", "head", "crossing", "root")
@@ -81,10 +74,10 @@ def explain_infeasible(
     check_number("node_limit", node_limit, Range(0), ProblemError)
     lost = _unreachable(problem)
     if lost:
-        return [f"no candidate arcs lead from the root to {_listed('word', lost)}"]
+        return [f"no candidate arcs lead from the root to {listed('word', lost)}"]
     conflict = find_conflict(problem, time_limit, node_limit)
-    conflict.sort(key=lambda c: (_ORDER.index(c.kind), c.arcs, c.place))
-    return [_describe(problem, constraint) for constraint in conflict]
+    conflict.sort(key=lambda c: (_ORDER.index(c.kind), _word(problem, c), c.counts, c.factors))
+    return [constraint.text for constraint in conflict]
 
 
 def find_conflict(
@@ -132,46 +125,80 @@ def _unreachable(problem: Problem) -> list[int]:
     return np.flatnonzero(~reached).tolist()
 
 
+def _word(p: Problem, constraint: Constraint) -> int:
+    """Return the word that the states of a constraint are about; -1: none."""
+    return int(p.arc_mod[constraint.states[0][0]]) if constraint.states else -1
+
+
 def constraints_of(problem: Problem) -> list[Constraint]:
-    """Return all constraints that can be removed from a problem; candidate arcs are not."""
-    p = problem
-    found: list[Constraint] = []
-    for m in range(1, p.n_words + 1):
-        into = np.flatnonzero(p.arc_mod == m)
-        heads, state = p.arc_head[into], p.arc_state[into]
-        held = into[state != 0]
-        if (state == 1).any() or (len(held) and len(np.unique(heads[state != -1])) <= 1):
-            found.append(Constraint("head", tuple(held.tolist())))
-            continue
-        for head in np.unique(p.arc_head[held]):
-            pair = held[p.arc_head[held] == head]
-            is_whole = len(pair) == np.count_nonzero(heads == head)
-            groups = pair[np.newaxis] if is_whole else pair[:, np.newaxis]
-            found += [Constraint("arc", tuple(arcs)) for arcs in groups.tolist()]
+    """Return all constraints that can be removed from a problem; candidate arcs are not.
+
+    Those that methods of `Problem` have added are as these have named them.
+    """
+    p, named = problem, problem.named
+    found = [c for c in named if c.kind]
+    state = p.arc_state
+    if named:  # what no method has named: states that the problem had before, or got otherwise
+        state = np.where(state == _states(p, named), _states(p, named[:1]), state)
+    found += _of_states(p, state)
+    factors = {f for c in named for f in c.factors}
     for f in np.flatnonzero(p.factor_score == -np.inf).tolist():
-        found.append(Constraint("factor", place=f))
-    for c in range(len(p.count_ptr) - 1):
-        if (p.counts.table(c) == -np.inf).any():
-            found.append(Constraint("count", place=c))
+        if f not in factors:
+            text = f"{arc_names(p, p.factors.members(f).tolist())} must not be in the tree together"
+            found.append(Constraint("factor", text, factors=(f,)))
+    counts = {i for c in named for i in c.counts}
+    for i in range(len(p.count_ptr) - 1):
+        if i not in counts and (p.counts.table(i) == -np.inf).any():
+            found.append(Constraint("count", _describe_count(p, i), counts=(i,)))
     if p.single_root:
-        found.append(Constraint("root"))
+        found.append(Constraint("root", "there must be exactly one root (single_root)"))
     if p.projective:
-        found.append(Constraint("crossing"))
+        found.append(Constraint("crossing", "arcs must not cross (projective)"))
     return found
+
+
+def _states(p: Problem, constraints: Iterable[Constraint]) -> NDArray[np.int8]:
+    """Return the states of arcs under some constraints."""
+    state = np.zeros_like(p.arc_state)
+    for constraint in constraints:
+        for a, own in constraint.states:
+            state[a] = own if state[a] >= 0 else -1
+    return state
+
+
+def _of_states(p: Problem, states: NDArray[np.int8]) -> list[Constraint]:
+    """Return the constraints that states of arcs stand for, as a user may have set them."""
+    found: list[Constraint] = []
+    single = states == -1
+    for m in np.unique(p.arc_mod[states != 0]).tolist():
+        into = np.flatnonzero(p.arc_mod == m)
+        heads, state = p.arc_head[into], states[into]
+        allowed = np.unique(heads[state != -1])
+        if not (state == 1).any() and len(allowed) > 1:
+            continue
+        held = tuple([(a, int(states[a])) for a in into[state != 0].tolist()])
+        single[into] = False
+        if (state == 1).any():
+            a = int(into[state == 1][0])
+            label = "" if p.arc_label is None else f" with label {p.arc_label[a]}"
+            text = f"word {m} must have the head {head_name(p.arc_head[a])}{label}"
+        else:
+            others = f" but {head_name(allowed[0])}" if len(allowed) else ""
+            text = f"all candidate heads of word {m}{others} are forbidden"
+        found.append(Constraint("head", text, held))
+    return found + forbidden_arcs(p, single)
 
 
 def relaxed(problem: Problem, kept: list[Constraint]) -> Problem:
     """Return the problem with only the constraints ``kept``, and without scores."""
     p = problem
-    held = [arc for constraint in kept for arc in constraint.arcs]
-    state = np.zeros_like(p.arc_state)
-    state[held] = p.arc_state[held]
     never = {}
     for kind in ("factor", "count"):
-        rows, chosen = set_rows(p, kind), [c.place for c in kept if c.kind == kind]
+        chosen = {i for c in kept for i in (c.factors if kind == "factor" else c.counts)}
         never[kind] = [
             (arcs, [-np.inf if score == -np.inf else 0.0 for score in scores])
-            for arcs, scores in (rows[i] for i in sorted(chosen))
+            for i, (arcs, scores) in enumerate(set_rows(p, kind))
+            if i in chosen
         ]
     kinds = {constraint.kind for constraint in kept}
     return Problem.trusted(
@@ -180,7 +207,7 @@ def relaxed(problem: Problem, kept: list[Constraint]) -> Problem:
         p.arc_mod,
         np.zeros_like(p.arc_score),
         arc_label=p.arc_label,
-        arc_state=state,
+        arc_state=_states(p, kept),
         **set_fields("factor", never["factor"]),
         **set_fields("count", never["count"]),
         projective="crossing" in kinds,
@@ -188,78 +215,18 @@ def relaxed(problem: Problem, kept: list[Constraint]) -> Problem:
     )
 
 
-def _describe(problem: Problem, constraint: Constraint) -> str:
-    p, (kind, arcs, place) = problem, constraint
-    if kind == "root":
-        return "there must be exactly one root (single_root)"
-    if kind == "crossing":
-        return "arcs must not cross (projective)"
-    if kind == "factor":
-        return f"{_arcs(p, p.factors.members(place))} must not be in the tree together"
-    if kind == "count":
-        return _describe_count(p, place)
-    required = [a for a in arcs if p.arc_state[a] == 1]
-    arc = (required or arcs)[0]
-    m, head = p.arc_mod[arc], _head(p.arc_head[arc])
-    label = "" if p.arc_label is None else f" with label {p.arc_label[arc]}"
-    if required:
-        return f"word {m} must have the head {head}{label}"
-    if kind == "head":
-        allowed = p.arc_head[(p.arc_mod == m) & (p.arc_state != -1)]
-        others = f" but {_head(allowed[0])}" if len(allowed) else ""
-        return f"all candidate heads of word {m}{others} are forbidden"
-    if np.count_nonzero((p.arc_mod == m) & (p.arc_head == p.arc_head[arc])) == len(arcs):
-        label = ""
-    return f"word {m} must not have the head {head}{label}"
-
-
-def _head(word: int) -> str:
-    return str(word) if word else "root"
-
-
-def _listed(noun: str, items: Iterable[int | str]) -> str:
-    """Join items as in `word 3`, `words 3 and 4`, `words 3, 4 and 9`."""
-    names = [str(item) for item in items]
-    if len(names) == 1:
-        return f"{noun} {names[0]}"
-    return f"{noun}s {', '.join(names[:-1])} and {names[-1]}"
-
-
-def _arcs(problem: Problem, arcs: Ints) -> str:
-    """Name arcs as in `the arcs 2 -> 1 and 2 -> 5`."""
-    p = problem
-    names = []
-    for a in arcs[: _MOST_NAMED if len(arcs) > _MOST_NAMED + 1 else None]:
-        label = "" if p.arc_label is None else f" (label {p.arc_label[a]})"
-        names.append(f"{p.arc_head[a]} -> {p.arc_mod[a]}{label}")
-    if len(names) < len(arcs):
-        names.append(f"{len(arcs) - len(names)} more")
-    return f"the {_listed('arc', names)}"
-
-
 def _describe_count(p: Problem, c: int) -> str:
     """Describe the numbers that count factor c allows of its arcs."""
-    arcs = p.counts.members(c)
+    arcs = p.counts.members(c).tolist()
     allowed = np.flatnonzero(p.counts.table(c) > -np.inf).tolist()
-    heads = np.unique(p.arc_head[arcs])
+    heads = np.unique(p.arc_head[arcs]).tolist()
     of_one = len(heads) == 1 and len(arcs) == np.count_nonzero(p.arc_head == heads[0])
     if not allowed:
-        what = f"modifiers of {_head(heads[0])}" if of_one else _arcs(p, arcs)
+        what = f"modifiers of {head_name(heads[0])}" if of_one else arc_names(p, arcs)
         return f"the limits on {what} cannot all be met"
     low, high = allowed[0], allowed[-1]
-    if high == 0:
-        number = "no"
-    elif len(allowed) <= high - low:
+    if len(allowed) <= high - low:
         number = " or ".join(map(str, allowed))
-    elif low == high:
-        number = f"exactly {low}"
-    elif low == 0:
-        number = f"at most {high}"
     else:
-        number = f"at least {low}" if high == len(arcs) else f"{low} to {high}"
-    if of_one:
-        word = f"word {heads[0]}" if heads[0] else "the root"
-        return f"{word} must have {number} modifier{'' if number.endswith(' 1') else 's'}"
-    if high == 0 or len(arcs) == 1:
-        return f"{_arcs(p, arcs)} must{'' if high else ' not'} be in the tree"
-    return f"{number} of {_arcs(p, arcs)} must be in the tree"
+        number = range_name(low, None if 0 < low < high == len(arcs) else high)
+    return with_modifiers(heads[0], number) if of_one else numbers_of_arcs(p, arcs, number)
