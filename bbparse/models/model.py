@@ -18,6 +18,7 @@ from bbparse.runtime import __version__
 from bbparse.runtime.arrays import Ints
 from bbparse.runtime.errors import ModelError
 from bbparse.runtime.options import OPTIONS, check_number
+from bbparse.text.languages import Languages
 from bbparse.text.tagger import Tagger
 from bbparse.text.tokenizer import Tokenizer
 from bbparse.treebank import Sentence
@@ -45,6 +46,8 @@ class Model:
     tokenizer: Tokenizer | None = None
     #: Makes the enhanced graphs of trees.
     enhancer: Enhancer | None = None
+    #: Tells which language a text is in, and which model is for it.
+    languages: Languages | None = None
 
     @property
     def config(self) -> Configuration:
@@ -158,6 +161,7 @@ def card(model: Model) -> dict[str, Any]:
     return {
         **model.notes.get(NOTE, {}),
         **({} if embeddings is None else {"embeddings": embeddings.note}),
+        **({} if model.languages is None else {"languages": model.languages.models}),
         "takes": [
             *(["text"] if model.tokenizer is not None and model.takes_words else []),
             *(["words"] if model.takes_words else []),

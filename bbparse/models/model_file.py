@@ -45,6 +45,7 @@ from bbparse.runtime.archive import (
     write_archive,
 )
 from bbparse.runtime.errors import ModelError
+from bbparse.text.languages import LANGUAGES_FIELDS, Languages
 from bbparse.text.tagger import TAGGER_FIELDS, Tagger, tagger_fields, tagger_from
 from bbparse.text.tokenizer import TOKENIZER_FIELDS, Tokenizer
 
@@ -67,6 +68,7 @@ _RULES: dict[str, Rule] = {
     **ARC_FIELDS,
     **GRAPH_FIELDS,
     **_READING_FIELDS,
+    **LANGUAGES_FIELDS,
 }
 _OPTIONAL = set(_RULES) - {"model", "factor_keys", "factor_weights"}
 
@@ -102,6 +104,8 @@ def _fields_of(model: Model) -> Fields:
         fields["label"] = labeller.weights.reshape(-1)
     if model.enhancer is not None:
         fields |= model.enhancer.to_fields()
+    if model.languages is not None:
+        fields |= model.languages.to_fields()
     return fields | _reading_fields(model.tagger, model.tokenizer, model.embeddings)
 
 
@@ -162,7 +166,8 @@ def _model(fields: Fields, where: str, factors: Iterable[AnyFamily]) -> Model:
     enhancer = None
     if not fields.keys().isdisjoint(GRAPH_FIELDS):
         enhancer = Enhancer.from_fields(fields, where)
-    return Model(maker, labeller, tagger, notes, _tokenizer(fields, where), enhancer)
+    languages = Languages.from_fields(fields, where) if "languages" in fields else None
+    return Model(maker, labeller, tagger, notes, _tokenizer(fields, where), enhancer, languages)
 
 
 def _labeller(config: Configuration, fields: Fields, where: str) -> Labeller:

@@ -22,10 +22,10 @@ from bbparse.parser.parse import USUAL, AnyParse, Parse, ParseOptions
 from bbparse.parser.steps import Steps
 from bbparse.parser.valid import Restriction
 from bbparse.runtime.arrays import Flags, Ints
-from bbparse.runtime.errors import BBParseError, ProblemError
+from bbparse.runtime.errors import BBParseError, ModelError, ProblemError
 from bbparse.runtime.options import check_options
 from bbparse.runtime.pool import map_in_threads
-from bbparse.text.tokenizer import Tokenizer
+from bbparse.text.segmentation import TextTokenizer
 from bbparse.treebank import Sentence
 from bbparse.treebank.sentence import NO_HEAD, ScoredTree
 
@@ -108,14 +108,19 @@ class Parser:
         cls,
         path: str | os.PathLike[str],
         factors: Iterable[str | type[FactorFamily] | FactorFamily] = (),
-    ) -> Self:
+    ) -> Parser:
         """Read a model file; see `bbparse.models.model_file.load_model`."""
-        return cls(load_model(path, factors))
+        model = load_model(path, factors)
+        if model.languages is not None and cls is Parser:
+            from bbparse.parser.polyglot import PolyglotParser
+
+            return PolyglotParser(model)
+        return cls(model)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.model,)  # everything else is made from the model
 
-    def needed_tokenizer(self) -> Tokenizer:
+    def needed_tokenizer(self) -> TextTokenizer:
         """Return the tokenizer for running text; raises `ModelError` if the model has none."""
         return self.model.needed_tokenizer()
 
@@ -128,6 +133,10 @@ class Parser:
         """Return a faster parser that uses fewer networks; see `Model.with_members`."""
         model = self.model.with_members(members)
         return self if model is self.model else type(self)(model)
+
+    def with_language(self, language: str) -> Parser:
+        """Return the parser of a language; `ModelError` if the model is for one language only."""
+        raise ModelError(f"the model knows no languages, expected one that does for {language!r}")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a model file atomically."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import tee
-from typing import Literal
+from itertools import groupby, tee
+from typing import Literal, Protocol
 
 from bbparse.runtime.errors import TreebankError
 from bbparse.text.tokenizer import MAX_TOKENS, Token, Tokenizer
@@ -37,6 +37,15 @@ _TOGETHER = 1 << 14
 # Number of characters after which a line is split at a space.
 _MAX_LINE = 1 << 17
 
+
+class TextTokenizer(Protocol):
+    """A tokenizer, or those of several languages."""
+
+    def of_text(self, text: str) -> tuple[Tokenizer, str]:
+        """Return the tokenizer of a text, and a comment for its sentences or an empty string."""
+        ...
+
+
 #: Start and end of a paragraph or line, and whether a paragraph begins with it.
 Span = tuple[int, int, bool]
 
@@ -48,7 +57,7 @@ def split_of_name(source: str) -> Split | None:
 
 def stream_text(
     source: Source,
-    tokenizer: Tokenizer,
+    tokenizer: TextTokenizer,
     split: Split = "text",
     first: int = 1,
     document: str | None = None,
@@ -83,7 +92,7 @@ def stream_text(
 
 def sentences_of_text(
     text: str,
-    tokenizer: Tokenizer,
+    tokenizer: TextTokenizer,
     *,
     split: Split = "text",
     offset: int = 0,
@@ -101,7 +110,7 @@ def sentences_of_text(
     text : str
         A blank line ends a paragraph, and with it a sentence; other line breaks are spaces.
     tokenizer : Tokenizer
-        Tokenizer of a model; see `Parser.needed_tokenizer`.
+        Tokenizer of a model, or those of several languages; see `Parser.needed_tokenizer`.
     split : {"text", "lines", "words"}
         "lines": each line is a sentence, cut if it is too long to be parsed; "words": the same,
         with words separated by spaces; "text": the tokenizer finds sentences and words.
@@ -115,17 +124,24 @@ def sentences_of_text(
     if _INVISIBLE.search(text):
         text = _AT_BORDER.sub(lambda match: " " * len(match.group()), text)
     number, begins = first, True
-    spans, ahead = tee(_spans(text, _PARAGRAPH_END if split == "text" else _LINE_END))
-    pieces = _split((text[start:end] for start, end, _ in ahead), tokenizer, split)
-    for sentences, (start, _, new_paragraph) in zip(pieces, spans):
-        begins |= new_paragraph
-        for tokens in sentences:
-            shifted = [Token(a + start, b + start, words) for a, b, words in tokens]
-            sentence = _sentence(text, shifted, offset, f"{ids}{number}", begins)
-            sentence.number = number
-            yield sentence
-            begins = False
-            number += 1
+    every = _spans(text, _PARAGRAPH_END if split == "text" else _LINE_END)
+    for (own, comment), group in groupby(
+        every, lambda span: tokenizer.of_text(text[span[0] : span[1]])
+    ):
+        spans, ahead = tee(group)
+        pieces = _split((text[start:end] for start, end, _ in ahead), own, split)
+        for sentences, (start, _, new_paragraph) in zip(pieces, spans):
+            begins |= new_paragraph
+            for tokens in sentences:
+                shifted = [Token(a + start, b + start, words) for a, b, words in tokens]
+                sentence = _sentence(text, shifted, offset, f"{ids}{number}", begins)
+                if comment:
+                    sentence.lines.insert(begins, comment)
+                    sentence.word_lines = [line + 1 for line in sentence.word_lines]
+                sentence.number = number
+                yield sentence
+                begins = False
+                number += 1
 
 
 def _spans(text: str, border: re.Pattern[str]) -> Iterator[Span]:

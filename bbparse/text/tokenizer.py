@@ -135,6 +135,10 @@ class Tokenizer:
             if not labels or not set(labels) <= {IN, WORD, TOKEN}:
                 raise ModelError(f"the tokenizer allows the labels {labels} for {context!r}")
 
+    def of_text(self, text: str) -> tuple[Tokenizer, str]:
+        """Return the tokenizer of a text and a comment for its sentences: this one, and none."""
+        return self, ""
+
     def paragraphs(self, texts: Iterable[str]) -> Iterator[list[list[Token]]]:
         """Yield the sentences of each text without paragraph breaks, as lists of tokens.
 

@@ -136,7 +136,7 @@ def _rows(entries: dict[str, Any]) -> list[tuple[str, str]]:
     embeddings = [] if more is None else [(more["kind"], ", ".join(_source(more)))]
     return [
         ("treebank", entries.get("name") or "-"),
-        ("language", entries.get("language") or "-"),
+        ("language", entries.get("language") or ", ".join(entries.get("languages", ())) or "-"),
         ("licence", entries.get("license") or "-"),
         ("trained on", size("train")),
         *silver,

@@ -53,6 +53,12 @@ _BLANK_LINE = ("\n\n", "\n\r\n")
     "yes: projective trees only; no: crossing arcs, too. Default: as the model was trained.",
     ["yes", "no"],
 )
+@option(
+    "--language",
+    "Language of INPUT, as a code or the name of its model, for a model of many languages. Default:"
+    " each paragraph of running text decides, as a comment says.",
+    metavar="CODE|NAME",
+)
 @options.valid
 @options.spans
 @flag(

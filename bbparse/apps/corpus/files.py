@@ -14,8 +14,7 @@ from bbparse.parser.parser import Parser
 from bbparse.parser.valid import rules_for
 from bbparse.runtime.errors import BBParseError, TreebankError, WorkerError
 from bbparse.runtime.pool import AHEAD, Workers, in_order
-from bbparse.text.segmentation import Split, split_of_name, stream_text
-from bbparse.text.tokenizer import Tokenizer
+from bbparse.text.segmentation import Split, TextTokenizer, split_of_name, stream_text
 from bbparse.treebank import Sentence
 from bbparse.treebank.drawing.formats import FORMATS, Style
 from bbparse.treebank.reading import BYTE_ORDER_MARK
@@ -30,7 +29,7 @@ _BYTE_ORDER_MARK = BYTE_ORDER_MARK.encode()
 
 
 def read_sections(
-    sources: Sequence[str], tokenizer: Callable[[], Tokenizer], split: Split | None
+    sources: Sequence[str], tokenizer: Callable[[], TextTokenizer], split: Split | None
 ) -> Iterator[Section | None]:
     """Read treebanks, or running text if `split` or the name says so, for `sentences_of`.
 
@@ -92,7 +91,7 @@ def sentences_of(section: Section) -> Iterator[Sentence]:
 
 
 def read_sentences(
-    source: str, tokenizer: Callable[[], Tokenizer], split: Split | None
+    source: str, tokenizer: Callable[[], TextTokenizer], split: Split | None
 ) -> Iterator[Sentence]:
     """Read sentences of CoNLL-U or CoNLL-X, or of running text if `split` or the name says so."""
     for section in read_sections([source], tokenizer, split):
@@ -111,6 +110,8 @@ class FileOptions(ParseOptions):
     #: See `Parser.with_projective` and `Parser.with_members`.
     projective: bool | None = None
     members: int | None = None
+    #: Language of the input, if the model is for several; by default it is told by the text.
+    language: str | None = None
     #: Leave out sentences that cannot be parsed.
     skip_invalid: bool = False
 
@@ -136,6 +137,8 @@ class FileParser:
     def __init__(
         self, parser: Parser, settings: FileOptions = USUAL_FILES, colour: bool = False
     ) -> None:
+        if settings.language is not None:
+            parser = parser.with_language(settings.language)
         if settings.projective is not None:
             parser = parser.with_projective(settings.projective)
         self.parser = parser if settings.members is None else parser.with_members(settings.members)

@@ -48,9 +48,9 @@ class BaseStates(EncoderStates):
         super().__init__(note, shift, folder, encoder)
         self._read_base = read
 
-    def use(self, encoder: Bert) -> None:
+    def use(self, encoder: Bert | None) -> None:
         """Use an encoder that is in memory already, if it is the one of the base."""
-        if encoder.hash == self.note["hash"]:
+        if encoder is not None and encoder.hash == self.note["hash"]:
             self._encoder = encoder
 
     def _loaded_encoder(self) -> Bert:
