@@ -82,11 +82,11 @@ def load_phrases(path: str | os.PathLike[str]) -> PhraseParser:
             dependencies = Parser(model_of_bytes(fields["dependencies"].tobytes()))
         except ModelError as error:
             raise ModelError(f"{where}: its dependency parser: {error}") from None
-    with reading_part("phrases", fields, where) as card:
-        vocabulary = Vocabulary(card["entries"])
-        symbols = list(card["symbols"])
+    expected = {"entries": list[str], "symbols": list[str], "n_tags": int}
+    with reading_part("phrases", fields, where, expected) as given:
+        vocabulary, symbols = Vocabulary(given["phrases"]["entries"]), given["phrases"]["symbols"]
         pairs = _pairs(fields, len(symbols))
-        grammar = Grammar(symbols, int(card["n_tags"]), pairs, _table(fields))
+        grammar = Grammar(symbols, given["phrases"]["n_tags"], pairs, _table(fields))
         phrase_tagger = PhraseTagger(tagger, grammar, vocabulary)
         return PhraseParser(vocabulary, grammar, phrase_tagger, tokenizer, dependencies)
 
@@ -94,7 +94,7 @@ def load_phrases(path: str | os.PathLike[str]) -> PhraseParser:
 def _table(fields: Fields) -> Table:
     keys = fields["table_keys"].astype(np.uint64)
     if len(keys) and (keys[0] == 0 or (keys[1:] <= keys[:-1]).any()):
-        raise ValueError("table_keys are not sorted, expected none twice and none 0")
+        raise ModelError("table_keys are not sorted, expected none twice and none 0")
     return open_table(keys, fields["table_values"].astype(np.float32))
 
 

@@ -40,6 +40,7 @@ from bbparse.runtime.archive import (
     Rule,
     archive_bytes,
     archive_card,
+    check_entry,
     read_archive,
     reading_part,
     write_archive,
@@ -56,6 +57,8 @@ KIND = "bbparse.Model"
 TAGGER_KIND = "bbparse.Tagger"
 
 
+# Types of notes that are read wherever they are there.
+_NOTES = {NOTE: dict, "confidence": dict[str, list[float]]}
 _READING_FIELDS: dict[str, Rule] = {**EMBEDDINGS_FIELDS, **TAGGER_FIELDS, **TOKENIZER_FIELDS}
 _RULES: dict[str, Rule] = {
     "model": dict,
@@ -139,9 +142,11 @@ def _read(source: str | os.PathLike[str] | bytes) -> Fields:
 
 
 def _model(fields: Fields, where: str, factors: Iterable[AnyFamily]) -> Model:
-    with reading_part("model", fields, where) as card:
-        config = Configuration.from_table(card["configuration"])
-        notes = dict(card["notes"])
+    with reading_part("model", fields, where, {"configuration": dict, "notes": dict}):
+        config = Configuration.from_table(fields["model"]["configuration"])
+        notes = fields["model"]["notes"]
+        for name in _NOTES.keys() & notes.keys():
+            check_entry("model", name, notes[name], _NOTES[name])
         table = FactorTable(fields["factor_keys"], fields["factor_weights"])
     families = load_families(config.factors.families, given=load_families(factors), paths=False)
     network = pruner = scorer = None
@@ -150,11 +155,11 @@ def _model(fields: Fields, where: str, factors: Iterable[AnyFamily]) -> Model:
         network = ArcNetwork.from_fields(fields, where)
         labeller = network if network.labels else None
     else:
-        with reading_part("model", fields, where):
+        with reading_part("model", fields, where) as given:
             scorer = LinearScorer(config.templates)
             pruner = LinearScorer(config.pruner_templates)
-            _fill(scorer.weights, "backbone", fields)
-            _fill(pruner.weights, "pruner", fields)
+            _fill(scorer.weights, "backbone", given)
+            _fill(pruner.weights, "pruner", given)
         if "labels" in fields:
             labeller = _labeller(config, fields, where)
     embeddings = embeddings_from(fields, where, partial(_encoder_of_base, where))
@@ -172,10 +177,10 @@ def _model(fields: Fields, where: str, factors: Iterable[AnyFamily]) -> Model:
 
 def _labeller(config: Configuration, fields: Fields, where: str) -> Labeller:
     """Return the labeller of a model with templates."""
-    with reading_part("labels", fields, where) as card:
-        names = tuple(str(name) for name in card["names"])
-        labeller = Labeller(config.label_templates, names, int(card["root"]))
-        _fill(labeller.weights.reshape(-1), "label", fields)
+    with reading_part("labels", fields, where, {"names": list[str], "root": int}) as given:
+        names, root = tuple(given["labels"]["names"]), given["labels"]["root"]
+        labeller = Labeller(config.label_templates, names, root)
+        _fill(labeller.weights.reshape(-1), "label", given)
     return labeller
 
 

@@ -121,8 +121,8 @@ class LabelNetwork(SequenceNetwork):
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any], where: str = "network") -> Self:
         network = super().from_fields(fields, where)
-        with reading_part(cls.NAME, fields, where) as card:
-            network.counts = tuple(map(int, card["counts"]))
+        with reading_part(cls.NAME, fields, where, {"counts": list[int]}) as given:
+            network.counts = tuple(given[cls.NAME]["counts"])
             if min(network.counts, default=0) < 0 or sum(network.counts) != len(network.labels):
                 raise ModelError(f"counts are {network.counts}, not {len(network.labels)} in all")
         return network

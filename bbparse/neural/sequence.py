@@ -231,9 +231,10 @@ class SequenceNetwork:
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any], where: str = "network") -> Self:
         """Build a network from the fields of `to_fields`; ``where`` names the file in errors."""
-        with reading_part(cls.NAME, fields, where) as card:
-            arrays = [fields[f"{cls.NAME}_{name}"] for name in ("keys", "vectors", "weights")]
-            first, *others = cls._members(card, *arrays)
+        expected = {"labels": list[str], "layers": str, "sizes": dict[str, int]}
+        with reading_part(cls.NAME, fields, where, expected) as given:
+            arrays = [given[f"{cls.NAME}_{name}"] for name in ("keys", "vectors", "weights")]
+            first, *others = cls._members(given[cls.NAME], *arrays)
             return first.with_others(others)
 
     @classmethod
@@ -241,10 +242,12 @@ class SequenceNetwork:
         cls, card: dict[str, Any], keys: Hashes, vectors: NDArray[Any], weights: NDArray[Any]
     ) -> list[Self]:
         """Build the members of an ensemble from the fields of a file; raises `ModelError`."""
-        labels, kinds = [str(label) for label in card["labels"]], str(card["layers"])
+        labels, kinds = card["labels"], card["layers"]
         given, former = card["sizes"], cls.FORMER_SIZES
         names = {name: name if name in given else former.get(name, name) for name in cls.SIZES}
-        sizes = {name: int(given[names[name]]) for name in cls.SIZES}
+        for name in set(names.values()) - set(given):
+            raise ModelError(f"{cls.NAME}: {name!r} is missing")
+        sizes = {name: given[names[name]] for name in cls.SIZES}
         if keys.dtype != np.uint64:
             raise ModelError(f"{cls.NAME}_keys has dtype {keys.dtype}, expected uint64")
         _check_sizes(kinds, sizes)

@@ -15,7 +15,8 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
-from typing import IO, Any
+from types import MappingProxyType
+from typing import IO, Any, get_args, get_origin
 
 import numpy as np
 from numpy.lib import format as npy
@@ -32,6 +33,9 @@ MAX_BYTES = 1 << 31
 
 INTS, REALS, FLAGS = "iu", "iuf", "b"
 _CARD = "card.json"
+_ANYTHING: Mapping[str, Any] = MappingProxyType({})
+# What becomes another type when it is written and read.
+_WRITTEN_AS: dict[Any, Any] = {list: (list, tuple), int: (int, np.integer), float: (float, int)}
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 Rule = type | tuple[str, int, str | None]
@@ -122,17 +126,55 @@ def archive_card(path: str | os.PathLike[str]) -> Fields:
         return {}
 
 
+class _Given(Fields):
+    """Fields of a file for a part: one that is asked for, but missing, is an error of the file."""
+
+    def __init__(self, part: str, fields: Mapping[str, Any]) -> None:
+        super().__init__(fields)
+        self.part = part
+
+    def __missing__(self, name: str) -> Any:
+        raise ModelError(f"{self.part}: {name!r} is missing")
+
+
 @contextmanager
-def reading_part(name: str, fields: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
-    """Read a part of a model file; errors of the block become errors of the file ``where``."""
+def reading_part(
+    name: str, fields: Mapping[str, Any], where: str, expected: Mapping[str, Any] = _ANYTHING
+) -> Iterator[Fields]:
+    """Yield the fields of a model file to read a part of it, which is an entry of the card.
+
+    The entry must have the `expected` values, such as ``{"labels": list[str]}``. Errors of the
+    file, also those that the block finds, become errors of the file ``where``; others are bugs.
+    """
+    given = _Given(name, fields)
     try:
-        yield fields[name]
+        entry = _Given(name, given[name]) if expected else {}
+        for key, kind in expected.items():
+            check_entry(name, key, entry[key], kind)
+        yield given
     except BBParseError as error:
         raise ModelError(f"{where}: {error}") from None
-    except KeyError as error:
-        raise ModelError(f"{where}: {name}: {error} is missing") from None
-    except (ValueError, TypeError, AttributeError) as error:
-        raise ModelError(f"{where}: the entry {name} of the card is damaged: {error}") from error
+
+
+def check_entry(part: str, key: str, value: Any, kind: Any) -> None:
+    """Check the type of a value in a part of the card: `ModelError` if it is damaged."""
+    if not _fits(value, kind):
+        shown = kind.__name__ if isinstance(kind, type) else kind
+        raise ModelError(
+            f"the entry {part} of the card is damaged: {key} is {value!r:.60}, expected {shown}"
+        )
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Return True if a value is of a type of JSON such as ``dict[str, list[int]]``."""
+    *_, inner = get_args(kind) or [None]
+    own = get_origin(kind) or kind
+    if not isinstance(value, _WRITTEN_AS.get(own, own)) or (
+        isinstance(value, bool) and own is not bool
+    ):
+        return False
+    parts = value.values() if isinstance(value, dict) else value
+    return inner is None or all(_fits(part, inner) for part in parts)
 
 
 def _card(archive: zipfile.ZipFile) -> Fields:

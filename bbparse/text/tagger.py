@@ -241,15 +241,13 @@ def tagger_from(
 ) -> Tagger:
     """Make a tagger from fields; `ModelError` names the file, `where`, if they are damaged."""
     network = TagNetwork.from_fields(fields, where)
-    with reading_part("tagger", fields, where) as card:
-        truecasing, lexicon = (
-            {str(form): str(value) for form, value in card[name].items()}
-            for name in ("habits", "lexicon")
-        )
-        rules = {str(tag): [int(i) for i in numbers] for tag, numbers in card["rules"].items()}
-        used = network.taken(embeddings, "its tagger")
-        pairs = fields["tagger_pairs"].astype(np.int32)
-        tagger = Tagger(network, pairs, rules, lexicon, truecasing, dict(card["notes"]), used)
+    texts, rules = dict[str, str], dict[str, list[int]]
+    expected = {"habits": texts, "lexicon": texts, "rules": rules, "notes": dict}
+    with reading_part("tagger", fields, where, expected) as given:
+        card, used = given["tagger"], network.taken(embeddings, "its tagger")
+        pairs = given["tagger_pairs"].astype(np.int32)
+        lexicon, cases = card["lexicon"], card["habits"]
+        tagger = Tagger(network, pairs, card["rules"], lexicon, cases, dict(card["notes"]), used)
         if tagger.lemma_rules and not tagger.rules.get(""):
             raise ModelError("the tagger has no rules for words with new tags")
     return tagger

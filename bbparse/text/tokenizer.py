@@ -241,16 +241,11 @@ class Tokenizer:
     def from_fields(cls, fields: Mapping[str, Any], where: str) -> Tokenizer:
         """Make a tokenizer; `ModelError` names the file, `where`, if fields are damaged."""
         network = CharacterNetwork.from_fields(fields, where)
-        with reading_part("tokenizer", fields, where) as card:
-            allowed = {
-                str(context): [int(label) for label in labels]
-                for context, labels in card["allowed"].items()
-            }
-            multiwords = {
-                str(form): tuple(str(word) for word in words)
-                for form, words in card["multiwords"].items()
-            }
-            return cls(network, allowed, multiwords)
+        expected = {"allowed": dict[str, list[int]], "multiwords": dict[str, list[str]]}
+        with reading_part("tokenizer", fields, where, expected) as given:
+            card = given["tokenizer"]
+            multiwords = {form: tuple(words) for form, words in card["multiwords"].items()}
+            return cls(network, card["allowed"], multiwords)
 
 
 def _written_as(form: str, words: Sequence[str]) -> tuple[str, ...]:

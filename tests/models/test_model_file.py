@@ -80,7 +80,10 @@ def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
         (lambda a: a["model"].pop("notes"), "model: 'notes' is missing"),
         (lambda a: a["model"]["configuration"]["model"].update(depth=3), "unknown key 'depth'"),
         (lambda a: a["model"]["configuration"].pop("templates"), "is missing"),
-        (lambda a: a["model"].update(notes=7), "the entry model of the card is damaged"),
+        (lambda a: a["model"].update(notes=7), "card is damaged: notes is 7, expected dict"),
+        (lambda a: a["model"]["notes"].update(card=7), "damaged: card is 7, expected dict"),
+        (lambda a: a["labels"].update(names=[1]), r"names is \[1\], expected list\[str\]"),
+        (lambda a: a["labels"].update(root="x"), "damaged: root is 'x', expected int"),
     ],
 )
 def test_damaged_fields_are_named(
@@ -89,6 +92,18 @@ def test_damaged_fields_are_named(
     with pytest.raises(ModelError, match=message) as caught:
         Parser.load(rewritten(model, change))
     assert "changed.model" in str(caught.value)
+
+
+@pytest.mark.parametrize("bug", [TypeError, ValueError, KeyError, AttributeError])
+def test_a_bug_is_no_damage(
+    model: Path, monkeypatch: pytest.MonkeyPatch, bug: type[Exception]
+) -> None:
+    def fails(*given: Any) -> None:
+        raise bug
+
+    monkeypatch.setattr("bbparse.models.model_file.Labeller", fails)
+    with pytest.raises(bug):
+        Parser.load(model)
 
 
 class Nearby(FactorFamily):

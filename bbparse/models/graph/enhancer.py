@@ -184,19 +184,24 @@ class Enhancer:
     @classmethod
     def from_fields(cls, fields: Fields, where: str) -> Enhancer:
         """Return the enhancer of a model file; raises `ModelError` if it is damaged."""
-        with reading_part("graph", fields, where) as card:
+        expected: dict[str, Any] = dict.fromkeys(("relations", "donors"), list[str])
+        expected |= dict.fromkeys(("values", "classes"), list[list[str]])
+        expected |= {"templates": list[list[list[str]]], "ends": dict[str, dict], "notes": dict}
+        with reading_part("graph", fields, where, expected) as given:
+            card = given["graph"]
             vocabulary = Vocabulary(card["relations"], card["values"])
-            templates = [(tuple(up), tuple(down)) for up, down in card["templates"]]
-            classes = [[*map(str, own)] for own in card["classes"]]
-            donors = [*map(str, card["donors"])]
-            keys = fields["graph_keys"].astype(np.int64)
-            weights = fields["graph_weights"].astype(np.float32)
+            pairs = [template for template in card["templates"] if len(template) == 2]
+            known = set(vocabulary.relations)
+            templates = [(tuple(up), tuple(d)) for up, d in pairs if known.issuperset(up + d)]
+            classes, donors = card["classes"], card["donors"]
+            keys = given["graph_keys"].astype(np.int64)
+            weights = given["graph_weights"].astype(np.float32)
             ends = {name: Ends.from_card(own) for name, own in card["ends"].items()}
             count = n_features(vocabulary.sizes)
             n_classes = np.array([len(own) for own in classes], np.int64)
             is_sound = (
                 len(vocabulary.values) == len(vocabulary.sizes) - 1 == 5
-                and len(templates) == len(classes) == len(donors)
+                and len(templates) == len(card["templates"]) == len(classes) == len(donors)
                 and all(0 < len(u) + len(d) <= MAX_ARCS for u, d in templates)
                 and all(classes)
                 and (np.diff(keys) > 0).all()

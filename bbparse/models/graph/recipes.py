@@ -9,6 +9,8 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from bbparse.models.graph.words import AnyTree, features_of, is_relative, lemma_of
+from bbparse.runtime.archive import check_entry
+from bbparse.runtime.errors import ModelError
 
 #: Relations of the words that mark a word, in the order in which recipes look for them; adverbs
 #: only if they are relative or interrogative.
@@ -120,12 +122,14 @@ class Ends:
 
     @classmethod
     def from_card(cls, card: dict[str, Any]) -> Ends:
-        """Return the recipe of `to_card`; raises KeyError, TypeError or ValueError."""
-        known, renamed = [*map(str, card["known"])], dict(card["renamed"])
+        """Return the recipe of `to_card`; raises `ModelError`."""
+        expected = {"known": list[str], "renamed": dict[str, str], "sources": list[str]}
+        for name, kind in {**dict.fromkeys(Recipe._fields, bool), "pick": str, **expected}.items():
+            check_entry("graph", name, card.get(name), kind)
         recipe = Recipe(**{name: card[name] for name in Recipe._fields})
         if recipe.pick not in PICKS:
-            raise ValueError(f"pick is {recipe.pick!r}")
-        return cls(recipe._replace(sources=tuple(recipe.sources)), known, renamed)
+            raise ModelError(f"the entry graph of the card is damaged: pick is {recipe.pick!r}")
+        return cls(recipe._replace(sources=tuple(recipe.sources)), card["known"], card["renamed"])
 
     @classmethod
     def learned(cls, examples: Sequence[tuple[Marks, int, str]]) -> Ends | None:

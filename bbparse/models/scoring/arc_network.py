@@ -130,8 +130,8 @@ class ArcNetwork(SequenceNetwork):
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any], where: str = "network") -> Self:
         network = super().from_fields(fields, where)
-        with reading_part(cls.NAME, fields, where) as card:
-            network.root = int(card["root"])
+        with reading_part(cls.NAME, fields, where, {"root": int}) as given:
+            network.root = given[cls.NAME]["root"]
             if not -1 <= network.root < len(network.labels):
                 raise ModelError(f"root is {network.root}, expected the number of a label or -1")
         return network

@@ -34,11 +34,11 @@ def embeddings_from(
     """Load the embeddings of a model file; None if it has none. `read_base` finds their base."""
     if fields.keys().isdisjoint(EMBEDDINGS_FIELDS):
         return None
-    with reading_part("embeddings", fields, where) as note:
-        if "base" in note:
-            return BaseStates.from_fields(fields, read_base)
-        kind = EncoderStates if "embeddings_shift" in fields else WordVectors
-        return kind.from_fields(fields)
+    with reading_part("embeddings", fields, where) as given:
+        if "base" in given["embeddings"]:
+            return BaseStates.from_fields(given, read_base)
+        kind = EncoderStates if "embeddings_shift" in given else WordVectors
+        return kind.from_fields(given)
 
 
 def one_source(*sources: Embeddings | None) -> Embeddings | None:
