@@ -27,8 +27,24 @@ PAD = 3
 CLOSED_CLASSES = frozenset(("ADP", "AUX", "CCONJ", "CONJ", "SCONJ", "DET", "PART", "PRON", "PUNCT"))
 
 
-def _feature_values(feats: str) -> dict[str, str]:
-    return dict(pair.partition("=")[::2] for pair in feats.split("|")) if feats != "_" else {}
+#: Attributes that are some features of a word.
+_SELECTED = {
+    "verbform": ("VerbForm", "Mood", "Voice"),
+    "agr": ("Person", "Number", "Gender"),
+    "case": ("Case",),
+    "prontype": ("PronType", "Poss"),
+}
+
+
+@lru_cache(10_000)
+def _selected(feats: str) -> dict[str, str]:
+    """Return the attributes of `_SELECTED`, and ExtPos if the word has it."""
+    features = dict(pair.partition("=")[::2] for pair in feats.split("|")) if feats != "_" else {}
+    values = {
+        title: "|".join([f"{name}={features[name]}" for name in names if name in features])
+        for title, names in _SELECTED.items()
+    }
+    return values | ({"extpos": features["ExtPos"]} if "ExtPos" in features else {})
 
 
 def shape(form: str, longest: int = 1) -> str:
@@ -55,7 +71,9 @@ def norm(text: str) -> str:
         return "<url>"
     if "@" in text[1:-1]:
         return "<mail>"
-    return "".join("0" if character.isdigit() else character for character in text)
+    if text.isalpha():
+        return text
+    return "".join(["0" if character.isdigit() else character for character in text])
 
 
 def attribute_values(form: str, lemma: str, upos: str, xpos: str, feats: str) -> dict[str, str]:
@@ -65,11 +83,7 @@ def attribute_values(form: str, lemma: str, upos: str, xpos: str, feats: str) ->
     lemma = lower if lemma == "_" else lemma
     upos = xpos if upos == "_" else upos
     xpos = upos if xpos == "_" else xpos
-    features = _feature_values(feats)
-
-    def selected(*names: str) -> str:
-        return "|".join(f"{name}={features[name]}" for name in names if name in features)
-
+    selected = _selected(feats)
     return {
         "form": form,
         "lower": lower,
@@ -81,11 +95,8 @@ def attribute_values(form: str, lemma: str, upos: str, xpos: str, feats: str) ->
         "lexpos": f"{lower}|{upos}" if upos in CLOSED_CLASSES else xpos,
         "feats": feats,
         "morph": f"{upos}|{feats}",
-        "verbform": selected("VerbForm", "Mood", "Voice"),
-        "agr": selected("Person", "Number", "Gender"),
-        "case": selected("Case"),
-        "prontype": selected("PronType", "Poss"),
-        "extpos": features.get("ExtPos", upos),  # of a fixed expression
+        **selected,
+        "extpos": selected.get("extpos", upos),  # of a fixed expression
         "prefix1": lower[:1],
         "prefix2": lower[:2],
         "prefix3": lower[:3],
@@ -107,15 +118,26 @@ def text_hash(text: str) -> int:
     return int.from_bytes(blake2b(data, digest_size=8).digest(), "little")
 
 
-@lru_cache(1 << 17)
 def attribute_hash(attribute: str, value: str) -> int:
     """Return the 64-bit hash of an attribute's value."""
-    return text_hash(f"{attribute}={value}")
+    return row_of([(attribute, value)])[0]
+
+
+_hashes: dict[tuple[str, str], int] = {}
+_MOST_HASHES = 1 << 17
 
 
 def row_of(values: Iterable[tuple[str, str]]) -> list[int]:
     """Return the hashes of (attribute, value) pairs."""
-    return [attribute_hash(name, value) for name, value in values]
+    row = []
+    for pair in values:
+        known = _hashes.get(pair)
+        if known is None:
+            if len(_hashes) >= _MOST_HASHES:
+                _hashes.clear()
+            known = _hashes[pair] = text_hash("=".join(pair))
+        row.append(known)
+    return row
 
 
 #: Keys of the rows before and after the words of a sentence. Their values begin with a tab, so that

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain, islice, product, repeat
+from itertools import chain, islice, product, repeat, starmap
 from typing import NamedTuple
 
-from bbparse.parser.validity.conditions import KINDS, ArcCondition, Rule
+from bbparse.parser.validity.conditions import KINDS, ArcCondition, Rule, Test
 from bbparse.treebank import Sentence
 from bbparse.treebank.sentence import miscs
 
@@ -59,8 +59,14 @@ class CompiledRules:
             1 << i for i, e in enumerate(self.entries) if e.arc == e.other and e.unless is None
         )
         parts = zip(*(entry[1:] for entry in self.entries))
-        self._conditions = [(1 << i, c) for i, c in enumerate(chain(*parts)) if c is not None]
-        tests = [test for _, c in self._conditions for test in c.tests]
+        conditions = [(1 << i, c) for i, c in enumerate(chain(*parts)) if c is not None]
+        tests = [test for _, c in conditions for test in c.tests]
+        self._all = sum(bit for bit, _ in conditions)
+        #: Tests of each attribute, with the bits of their conditions.
+        self._tests: dict[str, list[tuple[int, Test]]] = {test.attribute: [] for test in tests}
+        for bit, condition in conditions:
+            for test in condition.tests:
+                self._tests[test.attribute].append((bit, test))
         columns = {test.attribute.partition(".")[2] for test in tests}
         with_pos = columns | {"upos", "feats"} if "pos" in columns else columns
         self._reads = [name in with_pos for name in ("upos", "xpos", "form", "lemma", "feats")]
@@ -70,6 +76,7 @@ class CompiledRules:
         self._of_label = cached(
             lambda label: self._bits_of({"label": (label, label.partition(":")[0])})
         )
+        self._allowed = cached(self._allowed_by)
         #: Conditions that can hold for modifiers to the left and to the right.
         self.left = self._bits_of({"side": ("left",)})
         self.right = self._bits_of({"side": ("right",)})
@@ -78,8 +85,20 @@ class CompiledRules:
         """Return the bit of a condition: the first arc (0), the second (1) or the exception (2)."""
         return 1 << part * self.size + entry
 
-    def _bits_of(self, known: Mapping[str, Collection[str]]) -> int:
-        return sum(bit for bit, condition in self._conditions if condition.allows(known))
+    def _bits_of(self, known: Mapping[str, tuple[str, ...]]) -> int:
+        """Return the conditions that an arc may fulfil, as far as known values decide."""
+        bits = self._all
+        for allowed in starmap(self._allowed, known.items()):
+            bits &= allowed
+        return bits
+
+    def _allowed_by(self, attribute: str, values: tuple[str, ...]) -> int:
+        """Return the conditions that the values of one attribute allow."""
+        bits = self._all
+        for bit, test in self._tests.get(attribute, ()):
+            if {*values}.isdisjoint(test.values) != test.negated:
+                bits &= ~bit
+        return bits
 
     def of_labels(self, labels: Sequence[str]) -> list[int]:
         """Return the conditions that arcs with each label may fulfil."""
@@ -103,18 +122,17 @@ class CompiledRules:
         """Return the conditions that a word with these columns may fulfil."""
         upos, xpos, form, lemma, feats, misc = word
         external = [value for value in feats.split("|") if value.startswith("ExtPos=")]
-        columns: dict[str, Sequence[str]] = {
-            "upos": [upos],
-            "pos": [external[0].partition("=")[2] if external else upos],
-            "xpos": [xpos],
-            "form": [form],
-            "lemma": [lemma],
-            "feats": feats.split("|"),
-            "misc": misc.split("|"),
+        columns = {
+            "upos": (upos,),
+            "pos": (external[0].partition("=")[2] if external else upos,),
+            "xpos": (xpos,),
+            "form": (form,),
+            "lemma": (lemma,),
+            "feats": tuple(feats.split("|")),
+            "misc": tuple(misc.split("|")),
         }
-        return WordBits(
-            *(
-                self._bits_of({f"{role}.{name}": values for name, values in columns.items()})
-                for role in ("head", "mod")
-            )
+        head, mod = (
+            self._bits_of({f"{role}.{name}": values for name, values in columns.items()})
+            for role in ("head", "mod")
         )
+        return WordBits(head, mod)

@@ -7,7 +7,7 @@ all of which have to hold.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -72,14 +72,6 @@ class ArcCondition:
                     raise ConditionError(f"{part!r} has {value!r}, expected {expected}")
             tests.append(Test(attribute, values, sign == "!="))
         return cls(tuple(tests))
-
-    def allows(self, known: Mapping[str, Collection[str]]) -> bool:
-        """Return True if an arc may fulfil the condition, as far as `known` values decide."""
-        return all(
-            any(value in known[attribute] for value in values) != negated
-            for attribute, values, negated in self.tests
-            if attribute in known
-        )
 
 
 #: Position of the second arc of a rule relative to the first; "" for rules about one arc.
