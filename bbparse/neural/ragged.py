@@ -34,12 +34,14 @@ def batches(sentences: Iterable[Sentence], together: bool = True) -> Iterator[li
     words = 0
     try:
         for sentence in sentences:
-            check_type("sentence", sentence, Sentence, "a Sentence", TreebankError)
-            if batch and (not together or words + sentence.n_words > SECTION_WORDS):
+            if not isinstance(sentence, Sentence):
+                check_type("sentence", sentence, Sentence, "a Sentence", TreebankError)
+            n = len(sentence.forms)
+            if batch and (not together or words + n > SECTION_WORDS):
                 yield batch
                 batch, words = [], 0
             batch.append(sentence)
-            words += sentence.n_words
+            words += n
     except Exception:
         if batch:
             yield batch

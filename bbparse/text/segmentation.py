@@ -13,8 +13,7 @@ from typing import Literal, Protocol
 
 from bbparse.runtime.errors import TreebankError
 from bbparse.text.tokenizer import MAX_TOKENS, Token, Tokenizer
-from bbparse.treebank.reading import BYTE_ORDER_MARK, Source, open_source, raw_lines
-from bbparse.treebank.sections import arriving_lines
+from bbparse.treebank.reading import BYTE_ORDER_MARK, Source, arriving_lines, open_source
 from bbparse.treebank.sentence import MAX_WORDS, Sentence
 
 #: Ways to split a text: "text", as the model has learned; "lines", every line is a sentence;
@@ -71,8 +70,7 @@ def stream_text(
     """
     number, offset = first, 0
     with open_source(source) as (stream, name):
-        read = arriving_lines if source == "-" else raw_lines
-        for paragraph in _pieces(read(stream, name), name):
+        for paragraph in _pieces(arriving_lines(stream, name, source == "-"), name):
             if paragraph is None:
                 yield None
                 continue

@@ -164,10 +164,7 @@ class Tagger:
         With ``keep_tags``, words that have UPOS or XPOS stay as they are.
         """
         for batch in batches(sentences):
-            kept = [
-                keep_tags and all(u != "_" or x != "_" for u, x in zip(s.upos, s.xpos))
-                for s in batch
-            ]
+            kept = [keep_tags and _are_tagged(sentence) for sentence in batch]
             forms = [sentence.forms for sentence, keep in zip(batch, kept) if not keep]
             columns = iter(self.columns(forms))
             for sentence, keep in zip(batch, kept):
@@ -223,6 +220,12 @@ class Tagger:
         """Return the rules with this key that can be applied to a form."""
         rules = self.rules.get(key, ())
         return tuple(i for i in rules if apply_rule(self.lemma_rules[i], form) is not None)
+
+
+def _are_tagged(sentence: Sentence) -> bool:
+    """Return True if each word has UPOS or XPOS."""
+    upos, xpos = sentence.upos, sentence.xpos
+    return "_" not in upos or "_" not in xpos or ("_", "_") not in zip(upos, xpos)
 
 
 def tagger_fields(tagger: Tagger) -> Fields:

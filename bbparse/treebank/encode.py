@@ -114,8 +114,7 @@ ATTRIBUTES: tuple[str, ...] = tuple(attribute_values(*"_____"))
 
 def text_hash(text: str) -> int:
     """Return the 64-bit hash of a text, which is the same in every process."""
-    data = text.encode("utf-8", "surrogatepass")
-    return int.from_bytes(blake2b(data, digest_size=8).digest(), "little")
+    return row_of([(text,)])[0]
 
 
 def attribute_hash(attribute: str, value: str) -> int:
@@ -123,11 +122,11 @@ def attribute_hash(attribute: str, value: str) -> int:
     return row_of([(attribute, value)])[0]
 
 
-_hashes: dict[tuple[str, str], int] = {}
+_hashes: dict[tuple[str, ...], int] = {}
 _MOST_HASHES = 1 << 17
 
 
-def row_of(values: Iterable[tuple[str, str]]) -> list[int]:
+def row_of(values: Iterable[tuple[str, ...]]) -> list[int]:
     """Return the hashes of (attribute, value) pairs."""
     row = []
     for pair in values:
@@ -135,7 +134,9 @@ def row_of(values: Iterable[tuple[str, str]]) -> list[int]:
         if known is None:
             if len(_hashes) >= _MOST_HASHES:
                 _hashes.clear()
-            known = _hashes[pair] = text_hash("=".join(pair))
+            data = "=".join(pair).encode("utf-8", "surrogatepass")
+            known = int.from_bytes(blake2b(data, digest_size=8).digest(), "little")
+            _hashes[pair] = known
         row.append(known)
     return row
 

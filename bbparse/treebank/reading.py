@@ -12,11 +12,12 @@ import io
 import lzma
 import os
 import re
+import select
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from functools import lru_cache
+from contextlib import contextmanager, suppress
+from functools import lru_cache, partial
 from sys import intern
 from typing import IO, Any, NamedTuple
 
@@ -31,6 +32,7 @@ _TITLES = ("", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "", "DEPREL")
 COLUMN_NAMES = tuple("ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC".split())
 _COLUMNS_OF_PLUS = "# global.columns"
 BYTE_ORDER_MARK = "\ufeff"
+_READ_BYTES = 1 << 16
 
 Source = str | os.PathLike[str] | IO[str] | IO[bytes]
 
@@ -94,7 +96,7 @@ def read_conllu(
     """
     with open_source(source) as (stream, name):
         empty = True
-        for block in blocks_of(raw_lines(stream, name), name):
+        for block in blocks_of(whole_lines(stream, name), name):
             if block is None:
                 continue
             empty = False
@@ -144,9 +146,9 @@ def open_source(source: Source) -> Iterator[tuple[Any, str]]:
 
 
 class Block(NamedTuple):
-    """Lines of a sentence, with their line feeds, and their place in the file."""
+    """Lines of a sentence, and their place in the file."""
 
-    lines: list[bytes]
+    text: bytes  #: The lines, with their line feeds.
     line_number: int
     number: int
     before: str
@@ -155,12 +157,18 @@ class Block(NamedTuple):
     @property
     def raw(self) -> bytes:
         """Lines of the block, with the blank lines around them."""
-        return self.before.encode("latin-1") + b"".join(self.lines) + self.after.encode("latin-1")
+        return self.before.encode("latin-1") + self.text + self.after.encode("latin-1")
+
+    @property
+    def n_words(self) -> int:
+        """About the number of words: multiword tokens and empty nodes are counted, too."""
+        text = self.text
+        return text.count(b"\n") - text.count(b"\n#") - text.startswith(b"#")
 
     def sentence(self, name: str) -> Sentence:
         """Parse the sentence; `TreebankError` if it is malformed."""
         try:
-            sentence = _parse_block(self.lines)
+            sentence = _parse_block(self.text)
         except _Malformed as problem:
             place = f"{name}, line {self.line_number + problem.line}"
             raise TreebankError(f"{place}: {problem}") from None
@@ -173,8 +181,8 @@ class Block(NamedTuple):
         return sentence
 
 
-def blocks_of(raw: Iterable[bytes | None], name: str) -> Iterator[Block | None]:
-    """Yield the blocks between blank lines.
+def blocks_of(pieces: Iterable[bytes | None], name: str) -> Iterator[Block | None]:
+    """Yield the blocks between blank lines of `whole_lines`.
 
     None says that reading on has to wait. It is passed on after the blocks that are complete,
     with the blank lines after them. Blank lines at the end of the input then make a block of their
@@ -185,51 +193,101 @@ def blocks_of(raw: Iterable[bytes | None], name: str) -> Iterator[Block | None]:
     before = ""
     first = number = 1
     current = 0
-    for line in raw:
-        if line is None:
+
+    def block() -> Block:
+        return Block(b"".join(lines), first, number, before, b"".join(blank).decode("latin-1"))
+
+    for piece in pieces:
+        if piece is None:
             if lines and blank:
-                yield Block(lines, first, number, before, b"".join(blank).decode("latin-1"))
+                yield block()
                 lines, blank, before, number = [], [], "", number + 1
             yield None
             continue
-        current += 1
-        if line.isspace():
-            blank.append(line)
-            continue
-        if blank:
-            # The blank lines after a block are complete only when the next block begins.
-            if lines:
-                yield Block(lines, first, number, before, b"".join(blank).decode("latin-1"))
-                lines, before, number = [], "", number + 1
-            else:
-                before = b"".join(blank).decode("latin-1")
-            blank = []
-        if not lines:
-            first = current
-        lines.append(line)
-        if len(lines) > MAX_LINES:
-            raise TreebankError(
-                f"{name}, line {first}: a sentence of more than {MAX_LINES:,} lines, the limit:"
-                " expected a blank line after each sentence"
-            )
+        for line in io.BytesIO(piece):
+            current += 1
+            if line.isspace():
+                blank.append(line)
+                continue
+            if blank:
+                # The blank lines after a block are complete only when the next block begins.
+                if lines:
+                    yield block()
+                    lines, before, number = [], "", number + 1
+                else:
+                    before = b"".join(blank).decode("latin-1")
+                blank = []
+            if not lines:
+                first = current
+            lines.append(line)
+            if len(lines) > MAX_LINES:
+                raise TreebankError(
+                    f"{name}, line {first}: a sentence of more than {MAX_LINES:,} lines, the"
+                    " limit: expected a blank line after each sentence"
+                )
     if lines or (blank and number > 1):
-        yield Block(lines, first, number, before, b"".join(blank).decode("latin-1"))
+        yield block()
 
 
 def raw_lines(stream: Iterable[Any], name: str) -> Iterator[bytes]:
-    """Yield lines as bytes, never read beyond their limit: a packed line may have gigabytes."""
-    readline = getattr(stream, "readline", None)
-    lines = stream if readline is None else iter(lambda: readline(MAX_LINE + 1) or None, None)
+    """Yield the lines of `whole_lines` one by one."""
+    return (line for line in arriving_lines(stream, name, waits=False) if line)
+
+
+def arriving_lines(stream: Iterable[Any], name: str, waits: bool) -> Iterator[bytes | None]:
+    """Yield lines one by one; if it `waits`, None where reading on has to."""
+    for piece in whole_lines(stream, name, waits):
+        yield from (None,) if piece is None else io.BytesIO(piece)
+
+
+def whole_lines(stream: Iterable[Any], name: str, waits: bool = False) -> Iterator[bytes | None]:
+    """Yield lines with their line feeds, many at a time.
+
+    If it `waits`, yield None where reading on has to. Nothing is read beyond the limit of a line:
+    a packed one may have gigabytes.
+    """
+    beginning: list[bytes] = []  # of a line that has not been read completely
+    size, number = 0, 1
     try:
-        for number, line in enumerate(lines, start=1):
-            if len(line) > MAX_LINE:
+        for piece in _pieces(stream):
+            size += piece.find(b"\n") + 1 or len(piece)
+            if size > MAX_LINE:
                 raise too_long(name, number)
-            yield line if isinstance(line, bytes) else line.encode("utf-8", "surrogatepass")
+            end = piece.rfind(b"\n") + 1
+            if end:
+                yield b"".join([*beginning, piece[:end]])
+                beginning, size, number = [], len(piece) - end, number + piece.count(b"\n")
+            if end < len(piece):
+                beginning.append(piece[end:])
+            if waits and not _has_input(stream):
+                yield None
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         reason = getattr(error, "strerror", None) or error
         raise TreebankError(f"{name}: cannot be read: {reason}") from None
     except UnicodeDecodeError as error:  # from a text file that decodes by itself
         raise TreebankError(f"{name}: expected text in UTF-8: {error}") from None
+    if beginning:
+        yield b"".join(beginning)
+
+
+def _pieces(stream: Any) -> Iterator[bytes]:
+    """Yield pieces of a stream as they come, or lines of text."""
+    if hasattr(stream, "read1"):
+        yield from iter(partial(stream.read1, _READ_BYTES), b"")
+        return
+    is_file = hasattr(stream, "readline")
+    lines = iter(partial(stream.readline, MAX_LINE + 1), "") if is_file else stream
+    for line in lines:
+        if is_file and not line:
+            return
+        yield line if isinstance(line, bytes) else line.encode("utf-8", "surrogatepass")
+
+
+def _has_input(stream: Any) -> bool:
+    """Return True if a stream can be read at once, as far as the system tells."""
+    with suppress(AttributeError, OSError, ValueError):
+        return bool(select.select([stream.fileno()], [], [], 0.0)[0])
+    return False
 
 
 def too_long(name: str, number: int) -> TreebankError:
@@ -237,9 +295,8 @@ def too_long(name: str, number: int) -> TreebankError:
     return TreebankError(f"{name}, line {number}: longer than {MAX_LINE >> 20} MiB, the limit")
 
 
-def _parse_block(raw: list[bytes]) -> Sentence:
+def _parse_block(joined: bytes) -> Sentence:
     """Parse the lines of a block."""
-    joined = b"".join(raw)
     try:
         text = joined.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -270,9 +327,9 @@ def _parse_block(raw: list[bytes]) -> Sentence:
                 word_lines[i], f"{title} of word {i + 1} is {texts[i]!r:.60}, expected text"
             )
     # Interned, because values repeat: a training file takes a tenth of the memory.
-    forms, lemmas, upos, xpos, feats, deprels = (
+    forms, lemmas, upos, xpos, feats, deprels = [
         list(map(intern, columns[place])) for place in (1, 2, 3, 4, 5, 7)
-    )
+    ]
     return Sentence(
         lines,
         word_lines,

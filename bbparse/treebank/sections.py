@@ -7,22 +7,16 @@ the file.
 
 from __future__ import annotations
 
-import io
-import select
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 from bbparse.treebank.reading import (
-    MAX_LINE,
     Block,
     Source,
     blocks_of,
     no_sentence,
     open_source,
-    raw_lines,
-    too_long,
+    whole_lines,
 )
 from bbparse.treebank.sentence import Sentence
 
@@ -32,7 +26,6 @@ from bbparse.treebank.sentence import Sentence
 SECTION_WORDS = 1000
 #: The same for the first section, which is parsed while the workers start.
 FIRST_WORDS = 50
-_READ_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +48,11 @@ class Section:
     @property
     def n_sentences(self) -> int:
         """Number of its sentences; 0 where there are only blank lines."""
-        return sum(bool(block.lines) for block in self.blocks)
+        return sum([bool(block.text) for block in self.blocks])
 
     def sentences(self) -> Iterator[Sentence]:
         """Yield the sentences that `read_conllu` reads from these lines, or raise its error."""
-        return (block.sentence(self.name) for block in self.blocks if block.lines)
+        return (block.sentence(self.name) for block in self.blocks if block.text)
 
 
 def cut_conllu(source: Source) -> Iterator[Section | None]:
@@ -71,8 +64,7 @@ def cut_conllu(source: Source) -> Iterator[Section | None]:
     """
     with open_source(source) as (stream, name):
         empty = True
-        lines = arriving_lines(stream, name) if source == "-" else raw_lines(stream, name)
-        for section in _sections(blocks_of(lines, name), name):
+        for section in _sections(blocks_of(whole_lines(stream, name, source == "-"), name), name):
             empty = empty and section is None
             yield section
         if empty:
@@ -90,9 +82,9 @@ def cut_sentences(
             if sentence is None:
                 yield None
                 continue
-            lines = [f"{text}\n".encode() for text in sentence.lines]
-            yield Block(lines, line, number, sentence.before, sentence.after.removeprefix("\n"))
-            line, number = line + len(lines) + 1, number + 1
+            text = "\n".join([*sentence.lines, ""]).encode()
+            yield Block(text, line, number, sentence.before, sentence.after.removeprefix("\n"))
+            line, number = line + len(sentence.lines) + 1, number + 1
 
     return _sections(blocks(), name)
 
@@ -103,7 +95,7 @@ def _sections(blocks: Iterable[Block | None], name: str) -> Iterator[Section | N
     words, max_words = 0, FIRST_WORDS
     try:
         for block in blocks:
-            n_words = sum(not line.startswith(b"#") for line in block.lines) if block else 0
+            n_words = block.n_words if block else 0
             if section and (block is None or words + n_words > max_words):
                 yield Section(section, name)
                 section, words, max_words = [], 0, SECTION_WORDS
@@ -118,34 +110,3 @@ def _sections(blocks: Iterable[Block | None], name: str) -> Iterator[Section | N
         raise
     if section:
         yield Section(section, name)
-
-
-def arriving_lines(stream: Any, name: str) -> Iterator[bytes | None]:
-    """Yield lines with their line feeds, and None where reading on has to wait."""
-    if not hasattr(stream, "read1"):  # text, or no file at all
-        yield from raw_lines(stream, name)
-        return
-    beginning: list[bytes] = []  # of a line that has not arrived completely
-    size, number = 0, 1
-    for piece in raw_lines(iter(lambda: stream.read1(_READ_BYTES), b""), name):
-        end = piece.rfind(b"\n") + 1
-        if end:
-            beginning.append(piece[:end])
-            yield from io.BytesIO(b"".join(beginning))
-            beginning, size, number = [], 0, number + piece.count(b"\n")
-        if end < len(piece):
-            beginning.append(piece[end:])
-            size += len(piece) - end
-            if size > MAX_LINE:
-                raise too_long(name, number)
-        if not _has_input(stream):
-            yield None
-    if beginning:
-        yield b"".join(beginning)
-
-
-def _has_input(stream: Any) -> bool:
-    """Return True if a stream can be read at once, as far as the system tells."""
-    with suppress(AttributeError, OSError, ValueError):
-        return bool(select.select([stream.fileno()], [], [], 0.0)[0])
-    return False

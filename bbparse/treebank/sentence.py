@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -32,9 +31,11 @@ def checked_column(title: str, values: Sequence[str], n: int) -> list[str]:
     """Return the n values of a column if they can be written: no blank text, tab or line break."""
     if len(values) != n:
         raise ValueError(f"{title}: expected {n} values, found {len(values)}")
-    with suppress(TypeError):
+    try:
         if all(map(str.strip, values)) and not _BREAK.search("".join(values)):
             return list(values)
+    except TypeError:
+        pass
     i, value = next(
         (i, value)
         for i, value in enumerate(values)

@@ -41,11 +41,8 @@ def format_sentence(
     """
     lines = sentence.lines
     if heads is not None or deprels is not None:
-        lines = with_tree(
-            sentence,
-            sentence.heads if heads is None else heads,
-            sentence.deprels if deprels is None else deprels,
-        ).lines
+        heads = sentence.heads if heads is None else heads
+        lines = _tree_lines(sentence, heads, sentence.deprels if deprels is None else deprels)
         if deps and not any(lines[i].split("\t")[8].isdecimal() for i in sentence.word_lines):
             sentence = with_deps(replace(sentence, lines=lines), deps)
             lines = sentence.lines
@@ -89,12 +86,12 @@ def with_misc(line: str, key: str, value: str) -> str:
 
 
 def _head_texts(sentence: Sentence, heads: Sequence[int]) -> list[str]:
-    n = sentence.n_words
+    n = len(sentence.forms)
     if len(heads) != n:
         raise ValueError(f"heads: expected {n} values, found {len(heads)}")
-    for i, head in enumerate(heads):
-        if not NO_HEAD <= head <= n:
-            raise ValueError(f"heads[{i}]: expected -1 to {n}, found {head}")
+    if not (min(heads) >= NO_HEAD and max(heads) <= n):
+        i, head = next((i, h) for i, h in enumerate(heads) if not NO_HEAD <= h <= n)
+        raise ValueError(f"heads[{i}]: expected -1 to {n}, found {head}")
     return ["_" if head == NO_HEAD else str(head) for head in heads]
 
 
@@ -152,8 +149,15 @@ def with_tree(sentence: Sentence, heads: Sequence[int], deprels: Sequence[str]) 
 
     `ValueError` as in `format_sentence`.
     """
+    lines = _tree_lines(sentence, heads, deprels)
+    return replace(sentence, lines=lines, heads=list(heads), deprels=list(deprels))
+
+
+def _tree_lines(sentence: Sentence, heads: Sequence[int], deprels: Sequence[str]) -> list[str]:
+    """Return the lines of a sentence with another tree; see `with_tree`."""
     lines, texts = sentence.lines.copy(), _head_texts(sentence, heads)
-    labels = checked_column("deprels", deprels, sentence.n_words)
+    labels = checked_column("deprels", deprels, len(texts))
+    is_changed = is_apart = False
     for line, head, label in zip(sentence.word_lines, texts, labels):
         cells = lines[line].split("\t")
         if cells[6] != head or cells[7] != label:
@@ -162,9 +166,12 @@ def with_tree(sentence: Sentence, heads: Sequence[int], deprels: Sequence[str]) 
             cells[8] = _with_edge(cells[8], (cells[6], cells[7]), (head, label))
             cells[6], cells[7] = head, label
             lines[line] = "\t".join(cells)
-    if lines != sentence.lines:
+            is_changed = True
+        # A graph that has all arcs of the tree reaches every word.
+        is_apart |= f"|{head}:" not in f"|{cells[8]}"
+    if is_changed and is_apart:
         _connect(lines, sentence.word_lines)
-    return replace(sentence, lines=lines, heads=list(heads), deprels=labels)
+    return lines
 
 
 def _connect(lines: list[str], word_lines: Sequence[int]) -> None:

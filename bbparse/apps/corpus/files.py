@@ -67,12 +67,11 @@ def _following(sections: Iterable[Section | None], document: str) -> Iterator[Se
         if section is not None and is_first:
             is_first = False
             block = section.blocks[0]
-            lines, line_number = block.lines.copy(), block.line_number
-            lines[:1] = [line.removeprefix(_BYTE_ORDER_MARK) for line in lines[:1]]
-            if document and _NEW_DOCUMENT not in b"".join(lines):
-                end = b"\r\n" if lines[0].endswith(b"\r\n") else b"\n"
-                lines, line_number = [document.encode() + end, *lines], line_number - 1
-            block = block._replace(lines=lines, line_number=line_number)
+            text, line_number = block.text.removeprefix(_BYTE_ORDER_MARK), block.line_number
+            if document and _NEW_DOCUMENT not in text:
+                end = b"\r\n" if text.partition(b"\n")[0].endswith(b"\r") else b"\n"
+                text, line_number = document.encode() + end + text, line_number - 1
+            block = block._replace(text=text, line_number=line_number)
             section = replace(section, blocks=[block, *section.blocks[1:]])
         yield section
 

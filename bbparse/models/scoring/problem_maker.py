@@ -93,10 +93,11 @@ class ProblemMaker:
         """
         check_options({"prune": prune}, ProblemError)
         for sentence in sentences:
-            check_type("sentence", sentence, Sentence, "a Sentence", TreebankError)
+            if not isinstance(sentence, Sentence):
+                check_type("sentence", sentence, Sentence, "a Sentence", TreebankError)
             if not sentence.forms:
                 raise TreebankError(f"{sentence.place()}: there are no words")
-            if sentence.n_words > MAX_WORDS:
+            if len(sentence.forms) > MAX_WORDS:
                 raise TreebankError(
                     f"{sentence.place()}: {sentence.n_words:,} words, expected at most"
                     f" {MAX_WORDS:,}: split the sentence, or leave such ones out (--skip-invalid)"
@@ -122,7 +123,7 @@ class ProblemMaker:
 
     def check_sizes(self, sentences: Sequence[Sentence], n_arcs: Longs) -> None:
         """Check that the parts of the arcs fit in memory; raises `ProblemError` otherwise."""
-        per_word = n_arcs / [sentence.n_words for sentence in sentences]
+        per_word = n_arcs / [len(sentence.forms) for sentence in sentences]
         # Price and cut keeps some arrays of triples; charts have contexts of grand-siblings.
         priced = self.config.model.solver == "price-and-cut"
         parts = n_arcs * per_word * (4.0 if priced else 1.0 + per_word / 4.0)

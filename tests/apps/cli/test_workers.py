@@ -26,7 +26,7 @@ def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> boo
 
 
 def made(line: bytes, number: int) -> Section:
-    return Section([Block([line], 1, number, "", "")])
+    return Section([Block(line, 1, number, "", "")])
 
 
 def numbered(count: int) -> Iterator[Section]:
