@@ -202,6 +202,7 @@ class Parser:
         options: ParseOptions = USUAL,
         *,
         threads: int = 1,
+        tag: bool = False,
         **more: Any,
     ) -> Iterator[AnyParse]:
         """Parse many sentences, in order, with labels and validity rules; yield a `Parse` for each.
@@ -214,6 +215,8 @@ class Parser:
         threads : int
             Number of threads that parse batches. Python code, a fifth of the work, runs in one
             thread at a time; ``bbparse parse`` uses processes instead.
+        tag : bool
+            Tag words without tags first, as `Model.tag` does.
         tree_score : TreeFamily, its class or its name, optional
             A score of whole trees, added to the model's (`bbparse.factors.TreeFamily`).
         until : Deadline, optional
@@ -222,9 +225,9 @@ class Parser:
             Options by name.
         """
         check_options({"threads": threads}, ProblemError)
-        steps = self.steps(options, **more)
+        steps = self.steps(options, tags=tag, **more)
         if steps.options.keep_heads or steps.has_firm_spans:
-            for sentence in sentences:
+            for sentence in self.model.tag(sentences) if tag else sentences:
                 n, given = sentence.n_words, sentence
                 if not steps.options.keep_heads:
                     given = replace(sentence, heads=[NO_HEAD] * n, deprels=["_"] * n)

@@ -127,8 +127,8 @@ class Pipeline:
         parsed: list[ParsedSentence] = []
         stream = self._stream(texts, split, sizes)
         # Without a tagger, words without tags are parsed by their forms.
-        tagged = stream if self.parser.tagger is None else self.parser.tag(stream)
-        for parse in self.parser.parse_all(tagged, options, **more):
+        tag = self.parser.tagger is not None
+        for parse in self.parser.parse_all(stream, options, tag=tag, **more):
             while not sizes[0]:
                 yield Document([])
                 sizes.popleft()

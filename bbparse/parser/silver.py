@@ -76,7 +76,7 @@ def label_text(teacher: Parser, sources: Sequence[str], path: Path, digest: str)
                 if number < done:
                     continue
                 file.write(f"{_SECTION}{number}\n".encode())
-                for parse in teacher.parse_all(teacher.tag(section), options):
+                for parse in teacher.parse_all(section, options, tag=True):
                     text = as_conllu(parse.sentence, parse.trees, parse.status, style)
                     file.write(text.encode())
                 file.flush()

@@ -101,6 +101,7 @@ class Steps:
     families: tuple[TreeFamily, ...] = ()  #: Scores of whole trees.
     spans: Spans | None = None
     enhancer: Enhancer | None = None  #: Makes graphs, if they are wanted.
+    tags: bool = False  #: Words without tags are tagged first.
     until: Deadline = NO_DEADLINE  #: For all sentences together.
     deadline: Deadline = NO_DEADLINE  #: For one sentence.
 
@@ -112,6 +113,7 @@ class Steps:
         *,
         tree_score: AnyTreeFamily | None = None,
         until: Deadline = NO_DEADLINE,
+        tags: bool = False,
         **changes: Any,
     ) -> Steps:
         """Resolve options, some of them changed, against a model; see `Parser.parse_all`."""
@@ -125,13 +127,13 @@ class Steps:
         enhancer = model.enhancer if options.enhanced is None else None
         if options.enhanced:
             enhancer = model.needed_enhancer()
-        return cls(model, options, rules, calibration, families, spans, enhancer, until)
+        return cls(model, options, rules, calibration, families, spans, enhancer, tags, until)
 
     # ---- the whole way -------------------------------------------------------------------------
 
     def parse_batch(self, batch: Sequence[Sentence]) -> list[AnyParse]:
-        """Parse a batch: score all sentences together; make the graphs of all trees together."""
-        parses = self._parse_batch(batch)
+        """Parse a batch: tag, score, decode and make the graphs of all sentences together."""
+        parses = self._parse_batch([*self.model.tag(batch)] if self.tags else batch)
         if self.enhancer is None:
             return parses
         return [

@@ -172,20 +172,17 @@ class FileParser:
 
     def _add(self, answer: Answer, section: Section) -> None:
         """Add the sentences of a section; those before an error count."""
-        for text, n_words in self._texts(section):
-            answer.text += text
-            answer.words += n_words
-            answer.sentences += n_words > 0
-
-    def _texts(self, section: Section) -> Iterator[tuple[str, int]]:
-        format_name = self.settings.format_name
-        if not section.n_sentences and format_name == "conllu":
-            yield section.raw.decode("latin-1"), 0  # blank lines
-        sentences = self.parser.tag(sentences_of(section))
-        for parse in self.parser.parse_all(sentences, self.settings):
-            status = parse.status
-            text = FORMATS[format_name](parse.sentence, parse.trees, status, self.style)
-            yield text, parse.sentence.n_words
+        texts = [answer.text]
+        write = FORMATS[self.settings.format_name]
+        if not section.n_sentences and self.settings.format_name == "conllu":
+            texts.append(section.raw.decode("latin-1"))  # blank lines
+        try:
+            for parse in self.parser.parse_all(sentences_of(section), self.settings, tag=True):
+                texts.append(write(parse.sentence, parse.trees, parse.status, self.style))
+                answer.words += len(parse.sentence.forms)
+                answer.sentences += 1
+        finally:
+            answer.text = "".join(texts)
 
 
 def answers(
