@@ -13,8 +13,9 @@ Constraints that no tree satisfies are not an error: `solve` returns that the pr
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import chain
+from itertools import chain, product
 from typing import Literal
 
 import numpy as np
@@ -26,6 +27,7 @@ from bbparse.core.edit import (
     arc_index,
     as_weight,
     forbid_arc,
+    named_arcs,
     named_set,
     names_with,
     with_sets,
@@ -36,6 +38,7 @@ from bbparse.runtime.arrays import Flags, Float64s
 from bbparse.runtime.errors import ProblemError
 from bbparse.runtime.options import check_type
 
+_MAX_SETS = 200_000
 _MAX_INT = int(np.iinfo(np.int32).max)
 
 
@@ -124,6 +127,68 @@ def with_at_least(problem: P, arcs: Iterable[Sequence[int]], k: int = 1) -> P:
     candidates, _ = _candidates(problem, arcs)
     text = numbers_of_arcs(problem, candidates, range_name(as_count("k", k, 0, _MAX_INT), None))
     return _with_bounds(problem, candidates, k, _MAX_INT, text)
+
+
+def with_any(problem: P, sets: Iterable[Iterable[Sequence[int]]]) -> P:
+    """Return this problem with all arcs of at least one of these sets in the tree.
+
+    Words have one head each, so a decision tree over heads says which combinations of arcs leave no
+    set: they become factors that forbid them, and single arcs become forbidden.
+
+    Parameters
+    ----------
+    sets : iterable of sets of (head, mod) or (head, mod, label)
+        A set with an arc that is not a candidate is never in the tree; an empty one always is.
+
+    Raises
+    ------
+    ProblemError
+        If an arc is invalid, or the sets leave more than 200,000 combinations to forbid.
+    """
+    check_type("sets", sets, Iterable, "sets of arcs", ProblemError)
+    p, mod, left = problem, problem.arc_mod.tolist(), set[frozenset[int]]()
+    index, n_sets = arc_index(p), 0
+    for i, arcs in enumerate(sets):
+        n_sets += 1
+        check_type(f"sets[{i}]", arcs, Iterable, "arcs", ProblemError)
+        named = list(arcs)
+        places = [f"sets[{i}][{j}]" for j in range(len(named))]
+        choices = [named_arcs(p, index, place, arc) for place, arc in zip(places, named)]
+        usable = [[a for a in own if p.arc_state[a] != -1] for own in choices]
+        combinations = map(frozenset, product(*usable))
+        left |= {arcs for arcs in combinations if len({mod[a] for a in arcs}) == len(arcs)}
+    into: dict[int, list[int]] = {}
+    for a, m in enumerate(mod):
+        if p.arc_state[a] != -1:
+            into.setdefault(m, []).append(a)
+    forbidden = list[tuple[int, ...]]()
+    stack: list[tuple[tuple[int, ...], set[frozenset[int]]]] = [((), left)]
+    while stack:
+        chosen, open_sets = stack.pop()
+        if not open_sets:
+            forbidden.append(chosen)
+            if len(forbidden) > _MAX_SETS:
+                raise ProblemError(f"sets leave more than {_MAX_SETS:,} combinations to forbid")
+        elif frozenset() not in open_sets:
+            # the word that most sets have an arc into; the first of several
+            words = Counter(m for arcs in open_sets for m in {mod[a] for a in arcs})
+            word = min(words, key=lambda m: (-words[m], m))
+            arcs_into = {*into[word]}
+            free = {arcs for arcs in open_sets if not arcs & arcs_into}
+            for a in into[word]:
+                rest = {arcs - {a} for arcs in open_sets if a in arcs}
+                stack.append(((*chosen, a), rest | free))
+    single = [a for a, *others in filter(None, forbidden) if not others]
+    text = f"the tree has one of {n_sets} sets of arcs"
+    if () in forbidden or (p.arc_state[single] == 1).any():
+        return _with_bounds(p, [], 1, 1, text)
+    state, first = p.arc_state.copy(), len(p.factor_ptr) - 1
+    state[single] = -1
+    factors = [(sorted(arcs), [-np.inf]) for arcs in forbidden if len(arcs) > 1]
+    places = tuple(range(first, first + len(factors)))
+    said = Constraint("factor", text, tuple([(a, -1) for a in single]), (), places)
+    named = names_with(p, [said])
+    return with_sets(p, "factor", factors).changed(arc_state=state, named=named)
 
 
 def with_valency(

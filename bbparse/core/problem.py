@@ -185,6 +185,7 @@ class Problem(ProblemArrays):
     with_count_scores = constraints.with_count_scores
     with_at_most = constraints.with_at_most
     with_at_least = constraints.with_at_least
+    with_any = constraints.with_any
     with_valency = constraints.with_valency
     with_subtree = constraints.with_subtree
 

@@ -297,3 +297,51 @@ def test_the_same_valency_for_several_words() -> None:
     for bad in ("12", 1.5, np.array(1.5), None):
         with pytest.raises(ProblemError, match="head"):
             p.with_valency(bad, high=1)
+
+
+@pytest.mark.parametrize("labels", [1, 2])
+def test_one_of_several_sets_of_arcs(labels: int) -> None:
+    """Sets of up to three arcs, some of them impossible: what is left is what has one of them."""
+    rng = np.random.default_rng(labels)
+    for _ in range(150):
+        n = int(rng.integers(1, 5 if labels == 1 else 4))
+        pairs = [(h, m) for h in range(n + 1) for m in range(1, n + 1) if h != m]
+        arcs = [(h, m, k) for h, m in pairs for k in range(labels) if rng.random() < 0.8]
+        heads, mods, names = (np.array([arc[i] for arc in arcs], np.int32) for i in range(3))
+        state = rng.choice([0, 0, 0, 0, -1], len(arcs)).astype(np.int8)
+        flags = {"projective": bool(rng.integers(2)), "single_root": bool(rng.integers(2))}
+        label = names if labels > 1 else None
+        p = Problem(n, heads, mods, rng.normal(size=len(arcs)), label, state, **flags)
+        sets = []
+        for _ in range(int(rng.integers(0, 5))):
+            size = min(len(pairs), int(rng.integers(1, 4)))
+            chosen = [pairs[i] for i in rng.choice(len(pairs), size, replace=False)]
+            with_label = labels > 1 and rng.random() < 0.5
+            sets.append([(*arc, int(rng.integers(2))) if with_label else arc for arc in chosen])
+        q = p.with_any(sets)
+
+        def has_one(tree: tuple[int, ...], sets: Any = sets, arcs: Any = arcs) -> bool:
+            own = {arcs[a] for a in tree} | {arcs[a][:2] for a in tree}
+            return any(own.issuperset(some) for some in sets)
+
+        expected = {tree: score for score, tree in enumerate_trees(p) if has_one(tree)}
+        assert {tree: score for score, tree in enumerate_trees(q)} == expected
+        solution = solve(q)
+        assert solution.status == ("optimal" if expected else "infeasible")
+        if expected:
+            assert solution.scores[0] == pytest.approx(max(expected.values()))
+
+
+def test_sets_of_arcs_that_say_nothing() -> None:
+    """An empty set is in every tree; a required arc that leaves no set, in none."""
+    p = blank(3)
+    assert p.with_any([[], [(1, 2)]]).arc_state.tolist() == p.arc_state.tolist()
+    assert solve(p.with_any([])).status == "infeasible"
+    assert solve(p.with_heads({2: 3}).with_any([[(1, 2)]])).status == "infeasible"
+    for sets, message in (
+        (3, "sets is"),
+        ([3], r"sets\[0\] is"),
+        ([[(1, 1)]], r"sets\[0\]\[0\]"),
+    ):
+        with pytest.raises(ProblemError, match=message):
+            p.with_any(sets)
