@@ -53,6 +53,9 @@ class ParseOptions:
         hard or a soft constraint (`bbparse.parser.spans`).
     enhanced : bool, optional
         Make the enhanced graph of each tree. By default if the model can.
+    edges : str, optional
+        A word with ``KEY=HEAD:LABEL`` in MISC must have this edge in the graph of the tree
+        (`bbparse.parser.edges`).
 
     Raises
     ------
@@ -69,6 +72,7 @@ class ParseOptions:
     keep_heads: bool = False
     spans: str | None = None
     enhanced: bool | None = None
+    edges: str | None = None
 
     def __post_init__(self) -> None:
         numbers = ("k_best", "prune", "time_limit", "node_limit")
@@ -77,6 +81,8 @@ class ParseOptions:
             check_type(name, getattr(self, name), bool, "True or False", ProblemError)
         if self.enhanced is not None:
             check_type("enhanced", self.enhanced, bool, "True or False", ProblemError)
+        if self.edges is not None:
+            check_type("edges", self.edges, str, "a key of MISC", ProblemError)
         if self.spans is not None:
             check_type("spans", self.spans, str, "KEY or KEY:WEIGHT", ProblemError)
             Spans.parsed(self.spans)

@@ -226,7 +226,7 @@ class Parser:
         """
         check_options({"threads": threads}, ProblemError)
         steps = self.steps(options, tags=tag, **more)
-        if steps.options.keep_heads or steps.has_firm_spans:
+        if steps.options.keep_heads or steps.has_constraints:
             for sentence in self.model.tag(sentences) if tag else sentences:
                 n, given = sentence.n_words, sentence
                 if not steps.options.keep_heads:

@@ -29,6 +29,7 @@ from bbparse.models.scoring.candidates import LONG
 from bbparse.models.scoring.labels import best_labels
 from bbparse.models.scoring.problem_maker import Scored, ScoredBatch
 from bbparse.parser.confidence import Calibration, evidence_of
+from bbparse.parser.edges import EdgeFamily
 from bbparse.parser.parse import (
     AnyParse,
     AnyTreeFamily,
@@ -101,6 +102,7 @@ class Steps:
     families: tuple[TreeFamily, ...] = ()  #: Scores of whole trees.
     spans: Spans | None = None
     enhancer: Enhancer | None = None  #: Makes graphs, if they are wanted.
+    edges: EdgeFamily | None = None  #: Edges that graphs must have; one of the families, too.
     tags: bool = False  #: Words without tags are tagged first.
     until: Deadline = NO_DEADLINE  #: For all sentences together.
     deadline: Deadline = NO_DEADLINE  #: For one sentence.
@@ -125,9 +127,14 @@ class Steps:
         rules = rules_for(options.valid, model.labeller)
         spans = None if options.spans is None else Spans.parsed(options.spans)
         enhancer = model.enhancer if options.enhanced is None else None
-        if options.enhanced:
+        if options.enhanced or options.edges is not None:
             enhancer = model.needed_enhancer()
-        return cls(model, options, rules, calibration, families, spans, enhancer, tags, until)
+        edges = None
+        if options.edges is not None and enhancer is not None:
+            edges = EdgeFamily(options.edges, enhancer, rules)
+            families = *families, edges
+        found = (rules, calibration, families, spans, enhancer, edges)
+        return cls(model, options, *found, tags, until)
 
     # ---- the whole way -------------------------------------------------------------------------
 
@@ -237,7 +244,7 @@ class Steps:
         fixed = {m: label for m, (head, label) in rows if head != NO_HEAD and label != "_"}
         is_free = restrict is None and all(head == NO_HEAD for head in sentence.heads)
         score: Score = partial(self.score, sentence)
-        if not is_free or self.has_firm_spans:
+        if not is_free or self.has_constraints:
             check_crossing(sentence, self.model.config.projective)
 
             def score(prune: int | None, margin: float | None) -> Scored:
@@ -246,7 +253,7 @@ class Steps:
 
         scored, parse, complete = self.best_trees(sentence, score, fixed=fixed, reasons=reasons)
         if parse.solution.status == "infeasible":
-            restricted = restrict is not None or self.spans is not None
+            restricted = any(x is not None for x in (restrict, self.spans, self.edges))
             raise no_tree(scored, parse.solution, complete, restricted)
         return self.judge(scored, parse)
 
@@ -257,15 +264,18 @@ class Steps:
         return self.with_spans(self.model.maker([sentence], prune, margin)[0])
 
     @property
-    def has_firm_spans(self) -> bool:
-        """True if trees must have spans, which may leave none."""
-        return self.spans is not None and self.spans.weight is None
+    def has_constraints(self) -> bool:
+        """True if trees must have spans, or their graphs edges, which may leave none."""
+        has_spans = self.spans is not None and self.spans.weight is None
+        return has_spans or self.edges is not None
 
     def with_spans(self, scored: Scored) -> Scored:
-        """Return a scored sentence under its spans."""
-        if self.spans is None:
-            return scored
-        return replace(scored, problem=self.spans.onto(scored.problem, scored.sentence))
+        """Return a scored sentence under its spans, and with paths for its edges."""
+        problem = scored.problem
+        for constraint in (self.spans, self.edges):
+            if constraint is not None:
+                problem = constraint.onto(problem, scored.sentence)
+        return scored if problem is scored.problem else replace(scored, problem=problem)
 
     @property
     def takes_all_arcs(self) -> bool:
@@ -393,6 +403,12 @@ class Steps:
         elif self.families and any(best.faults[:1]) and solution.proved[0]:
             # The families may give a tree with fewer faults less than these faults cost.
             best = best._replace(solution=solution.stopped("gap", unproved=True))
+        if self.edges is not None:
+            (graphs,) = graphs_of([best], self.edges.enhancer)
+            have_edges = all(self.edges.are_in(graph, sentence) for graph in graphs)
+            if not have_edges or id(scored.sentence) in self.edges.in_doubt:
+                best = best._replace(solution=best.solution.stopped("gap", unproved=True))
+            self.edges.in_doubt.discard(id(scored.sentence))
         return scored, best, complete
 
     def _valid(

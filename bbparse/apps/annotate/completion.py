@@ -55,9 +55,15 @@ class BrokenRule(NamedTuple):
 class Completer:
     """A parser that finds trees under marks; `ModelError` if it is not calibrated."""
 
-    def __init__(self, parser: Parser, valid: str | None = None, spans: str | None = None) -> None:
+    def __init__(
+        self,
+        parser: Parser,
+        valid: str | None = None,
+        spans: str | None = None,
+        edges: str | None = None,
+    ) -> None:
         self.calibration = Calibration.of(parser.model)
-        self.parser, self.spans = parser, spans
+        self.parser, self.spans, self.edges = parser, spans, edges
         rules = rules_for(valid, parser.labeller)
         self.rules = Rules(()) if rules is None else rules
         self.labels = () if parser.labeller is None else parser.labeller.labels
@@ -94,6 +100,7 @@ class Completer:
             confidence=True,
             reasons=parser is self._crossing,
             spans=self.spans,
+            edges=self.edges,
         )
         return [
             self._with_marks(

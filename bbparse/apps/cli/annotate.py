@@ -20,6 +20,7 @@ from bbparse.runtime.errors import BBParseError, TreebankError
 @options.model
 @options.valid
 @options.spans
+@options.edges
 @option("--output -o", "Save to this file; TREEBANK stays unchanged.", OutputFile(streams=False))
 @flag("--suggest-only", "Fix the arcs of TREEBANK, and save only arcs that are fixed or accepted.")
 @options.host

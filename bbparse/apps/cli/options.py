@@ -102,6 +102,13 @@ spans = option(
     metavar="KEY[:WEIGHT]",
 )
 
+edges = option(
+    "--edges",
+    "Find trees whose enhanced graphs have the edges in this MISC item: Edge=4:nsubj at a word for"
+    " --edges Edge.",
+    metavar="KEY",
+)
+
 
 def _treebank(given: dict[str, Any]) -> object:
     """Return the input if the output is the same treebank with other columns."""

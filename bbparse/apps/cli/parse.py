@@ -61,6 +61,7 @@ _BLANK_LINE = ("\n\n", "\n\r\n")
 )
 @options.valid
 @options.spans
+@options.edges
 @flag(
     "--confidence",
     "Write the probability that an arc is right into MISC, and that of the tree into a comment.",

@@ -73,6 +73,9 @@ class Options(Strict):
         description="KEY or KEY:WEIGHT: words between brackets in this MISC item of the CoNLL-U"
         " form one subtree; each additional head outside costs WEIGHT.",
     )
+    edges: str | None = Field(
+        None, description="Item of MISC: KEY=HEAD:LABEL is an edge that the graph must have."
+    )
     confidence: bool = Field(False, description="Add probabilities of arcs (calibrated models).")
     enhanced: bool | None = Field(
         None, description="Add enhanced graphs (DEPS). Default: if the model makes them."

@@ -168,6 +168,20 @@ class Enhancer:
             found = ends(marks, word) if word else "?"
         return found.strip("?")
 
+    def shapes(self, label: str) -> set[tuple[int, int]]:
+        """Return the numbers of arcs up and down on paths whose edges may get a label; '' is any.
+
+        A label stands for its subtypes, too.
+        """
+        found = {(1, 0)}  # arcs of the tree
+        for (up, down), names in zip(self.templates, self.classes):
+            for name in filter(None, names):
+                # one of them may be the other without an end
+                short, long = sorted((name, label or name), key=len)
+                if f"{long}:".startswith(f"{short}:"):
+                    found.add((len(up), len(down)))
+        return found
+
     def to_fields(self) -> Fields:
         """Return the enhancer as fields of a model file."""
         card = {
