@@ -185,10 +185,10 @@ def with_any(problem: P, sets: Iterable[Iterable[Sequence[int]]]) -> P:
     state, first = p.arc_state.copy(), len(p.factor_ptr) - 1
     state[single] = -1
     factors = [(sorted(arcs), [-np.inf]) for arcs in forbidden if len(arcs) > 1]
-    places = tuple(range(first, first + len(factors)))
-    said = Constraint("factor", text, tuple([(a, -1) for a in single]), (), places)
-    named = names_with(p, [said])
-    return with_sets(p, "factor", factors).changed(arc_state=state, named=named)
+    numbers = tuple(range(first, first + len(factors)))
+    said = Constraint("factor", text, tuple([(a, -1) for a in single]), (), numbers)
+    p = with_sets(p.changed(named=names_with(p, [said])), "factor", factors)
+    return p.changed(arc_state=state, named=p.named)
 
 
 def with_valency(
