@@ -32,6 +32,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bbparse.inference.oracles.arcs import MOST_POSITIONS
+from bbparse.inference.oracles.projective.weights import Index, PartWeights
 from bbparse.runtime.arrays import Float64s, Ints, Longs
 from bbparse.runtime.clock import is_over
 from bbparse.runtime.jit import kernel
@@ -116,15 +117,8 @@ class ChartInput(NamedTuple):
     single_root: bool
     head: Ints
     mod: Ints
-    out_mid: Ints  # see :mod:`bbparse.inference.oracles.projective.weights`
-    in_ptr: Ints
-    in_list: Ints
-    ranks: Ints
-    ctx_ptr: Longs
-    inc_ptr: Longs
-    inc_w: Float64s
-    out_ctx_ptr: Longs
-    out_w: Float64s
+    index: Index
+    weights: PartWeights
 
 
 @kernel
@@ -174,8 +168,8 @@ def _start(n, layout):
         np.full((n_keys, n + 2), np.int32(-1), np.int32),
         np.empty((n_keys, n + 2), np.int32),
         np.empty(n_keys, np.int32),
-        np.empty(layout.ctx_ptr[n_groups], np.int32),
-        np.empty(layout.inc_w.shape[0], np.int32),
+        np.empty(layout.weights.ctx_ptr[n_groups], np.int32),
+        np.empty(layout.weights.inc_w.shape[0], np.int32),
         np.full((by_words, by_words), np.int32(-2), np.int32),
         np.full((n + 1, n + 2), np.int32(-1), np.int32),
         np.empty((n + 1, n + 2), np.int32),
@@ -243,8 +237,8 @@ def _make_splits(layout, spans, edges, arcs):
 
     ``spans.split`` has them by the place of their weight under the first arc above.
     """
-    head, mod, out_mid, ranks = layout.head, layout.mod, layout.out_mid, layout.ranks
-    half, ends, n_ends, inc_ptr = spans.half, spans.ends, spans.n_ends, layout.inc_ptr
+    head, mod, out_mid, ranks = layout.head, layout.mod, layout.index.out_mid, layout.weights.ranks
+    half, ends, n_ends, inc_ptr = spans.half, spans.ends, spans.n_ends, layout.weights.inc_ptr
     left, right, weight, item_ptr = edges.left, edges.right, edges.weight, edges.item_ptr
     split, between, item_group = spans.split, spans.between, edges.item_group
     by_arc, single_root = layout.mode >= 2, layout.single_root
@@ -281,11 +275,13 @@ def _make_splits(layout, spans, edges, arcs):
 @kernel(inline=True)
 def _make_incomplete(layout, spans, edges, arcs):
     """Make the incomplete items of arcs of one width, one for each arc above that counts."""
-    head, mod, in_ptr, in_list = layout.head, layout.mod, layout.in_ptr, layout.in_list
-    weights, inc_ptr, ctx_ptr, ranks = layout.inc_w, layout.inc_ptr, layout.ctx_ptr, layout.ranks
+    head, mod, in_ptr, in_list = layout.head, layout.mod, layout.index.in_ptr, layout.index.in_list
+    inputs = layout.weights
+    weights, inc_ptr = inputs.inc_w, inputs.inc_ptr
+    ctx_ptr, ranks = inputs.ctx_ptr, inputs.ranks
     half, incomplete, split, listed = spans.half, spans.incomplete, spans.split, spans.listed
     left, right, weight, item_ptr = edges.left, edges.right, edges.weight, edges.item_ptr
-    item_group, out_mid = edges.item_group, layout.out_mid
+    item_group, out_mid = edges.item_group, layout.index.out_mid
     mode, single_root = layout.mode, layout.single_root
     item, at = edges.used[0], np.uintp(edges.used[1])
     for b in arcs:
@@ -327,8 +323,9 @@ def _make_incomplete(layout, spans, edges, arcs):
 @kernel(inline=True)
 def _make_half(layout, spans, edges, w):
     """Make the half spans of one width, one for each arc into a word if these are the keys."""
-    head, mod, in_ptr, in_list = layout.head, layout.mod, layout.in_ptr, layout.in_list
-    weights, out_ctx_ptr, ctx_ptr = layout.out_w, layout.out_ctx_ptr, layout.ctx_ptr
+    head, mod, in_ptr, in_list = layout.head, layout.mod, layout.index.in_ptr, layout.index.in_list
+    weights, out_ctx_ptr = layout.weights.out_w, layout.weights.out_ctx_ptr
+    ctx_ptr = layout.weights.ctx_ptr
     half, ends, n_ends, mode = spans.half, spans.ends, spans.n_ends, layout.mode
     first, last, next_arc = spans.first, spans.last, spans.next_arc
     left, right, weight, item_ptr = edges.left, edges.right, edges.weight, edges.item_ptr
@@ -382,12 +379,12 @@ def _room_for(layout, spans, order, w):
     """Return upper bounds on the items and hyperedges of spans of width w, whose arcs are given."""
     items, edges, n = 1, 0, spans.first.shape[0] - 1
     for b in order:
-        contexts = layout.ctx_ptr[b + 1] - layout.ctx_ptr[b]
-        items += layout.ranks[b] + contexts
-        edges += (layout.ranks[b] + 1) * (w + 1 + contexts)
+        contexts = layout.weights.ctx_ptr[b + 1] - layout.weights.ctx_ptr[b]
+        items += layout.weights.ranks[b] + contexts
+        edges += (layout.weights.ranks[b] + 1) * (w + 1 + contexts)
     for m in range(n + 1):
         many = layout.mode >= 2 and m > 0
-        n_keys = np.int64(layout.in_ptr[m + 1] - layout.in_ptr[m] if many else 1)
+        n_keys = np.int64(layout.index.in_ptr[m + 1] - layout.index.in_ptr[m] if many else 1)
         for e in (m - w, m + w):
             if 1 <= e <= n and spans.first[m, e] >= 0:
                 items += n_keys
@@ -407,21 +404,7 @@ def build_chart(head, mod, mode, single_root, index, weights, group_ptr, over):
     time ``over``.
     """
     stopped, n = 0, index.out_mid.shape[0] - 1
-    layout = ChartInput(
-        mode,
-        single_root,
-        head,
-        mod,
-        index.out_mid,
-        index.in_ptr,
-        index.in_list,
-        weights.ranks,
-        weights.ctx_ptr,
-        weights.inc_ptr,
-        weights.inc_w,
-        weights.out_ctx_ptr,
-        weights.out_w,
-    )
+    layout = ChartInput(mode, single_root, head, mod, index, weights)
     n_groups, item_room = head.shape[0], 64 + 4 * head.shape[0]
     spans, (width_ptr, order) = _start(n, layout), _by_width(n, head, mod)
     edges = Edges(
