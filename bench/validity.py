@@ -122,10 +122,10 @@ def confidence(parser: Parser, gold: list[Sentence], k: int = 8) -> dict[str, An
             sure = fitted(row.evidence)
             order.append(i)
             arcs += sure.arcs
-            either += sure.either
+            either += sure.top2_probabilities
             trees.append(sure.tree)
             right += row.right.tolist()
-            both += row.either.tolist()
+            both += row.top2.tolist()
             whole.append(bool(row.right.all()))
             alone += softmax(row.evidence.columns)
     counted: list[float] = []

@@ -7,7 +7,7 @@ in any other. So the gap is at least what the pass finds. Count factors are left
 non-projective trees all factors; there the result is an estimate.
 
 A logistic regression maps the gaps and the network's log-odds of heads and labels to probabilities:
-that head and label are right, that the head is this one or its best rival, and that the whole tree
+that head and label are right, that the head is this one or the second best, and that the whole tree
 is right. It is fitted to a treebank that the parser was not trained on.
 """
 
@@ -47,23 +47,23 @@ class Confidences(NamedTuple):
 
     arcs: tuple[float, ...]  #: For each arc, with its label if there are labels.
     tree: float  #: For the whole tree.
-    rivals: tuple[int, ...] = ()  #: Each word's best other head, -1 if there is none.
-    either: tuple[float, ...] = ()  #: The probability that the head or its rival is right.
+    runner_up_heads: tuple[int, ...] = ()  #: Each word's second-best head, -1 if there is none.
+    top2_probabilities: tuple[float, ...] = ()  #: That the head or the runner-up is right.
 
 
 class Evidence(NamedTuple):
-    """Calibration features of the arcs of a tree, float64[n, c], and the rivals of their heads."""
+    """Calibration features of the arcs of a tree, float64[n, c], and the runner-up heads."""
 
     columns: Float64s
-    rivals: Longs
+    runner_ups: Longs
 
 
 class GoldEvidence(NamedTuple):
-    """Calibration features of a tree's arcs, and whether each arc, or it or its rival, is right."""
+    """Calibration features of a tree's arcs, and whether the arc, or a top-2 head, is right."""
 
     evidence: Evidence
     right: Flags
-    either: Flags
+    top2: Flags
 
 
 def gap_bounds(problem: Problem, arcs: Ints) -> tuple[Float64s, Longs]:
@@ -80,16 +80,16 @@ def gap_bounds(problem: Problem, arcs: Ints) -> tuple[Float64s, Longs]:
     each, score = max_marginals(p, arcs)
     each[arcs] = -np.inf
     best = np.argsort(each, kind="stable")  # the best arc into a word comes last
-    others, rivals = np.full(p.n_words + 1, -np.inf), np.full(p.n_words + 1, -1)
+    others, runner_ups = np.full(p.n_words + 1, -np.inf), np.full(p.n_words + 1, -1)
     others[p.arc_mod[best]] = each[best]
-    rivals[p.arc_mod[best]] = p.arc_head[best]
-    rivals[others == -np.inf] = -1
-    return score - others[1:], rivals[1:]
+    runner_ups[p.arc_mod[best]] = p.arc_head[best]
+    runner_ups[others == -np.inf] = -1
+    return score - others[1:], runner_ups[1:]
 
 
 def evidence_of(model: Model, scored: Scored, arcs: Ints, labels: Sequence[str]) -> Evidence:
     """Return the calibration features of the arcs of a tree."""
-    gaps, rivals = gap_bounds(scored.problem, arcs)
+    gaps, runner_ups = gap_bounds(scored.problem, arcs)
     heads = scored.problem.arc_head[arcs]
     n = len(arcs)
     clipped = np.minimum(np.maximum(gaps[:, None], -KNOTS), KNOTS)
@@ -116,7 +116,7 @@ def evidence_of(model: Model, scored: Scored, arcs: Ints, labels: Sequence[str])
         probability = np.exp(chosen - np.logaddexp.reduce(scores, axis=1))
         probability = np.minimum(np.maximum(probability, 1e-4), 1 - 1e-4)
         columns += [np.log(probability), np.log(probability / (1.0 - probability))]
-    return Evidence(np.column_stack(columns), rivals)
+    return Evidence(np.column_stack(columns), runner_ups)
 
 
 def gold_evidence(
@@ -126,11 +126,11 @@ def gold_evidence(
     heads = np.array(gold.heads)
     evidence = evidence_of(model, scored, arcs, labels)
     right = scored.problem.arc_head[arcs] == heads
-    either = right | (evidence.rivals == heads)
+    top2 = right | (evidence.runner_ups == heads)
     if labels:
         pairs = zip(labels, gold.deprels)
         right &= np.array([a.split(":")[0] == b.split(":")[0] for a, b in pairs])
-    return GoldEvidence(evidence, right, either)
+    return GoldEvidence(evidence, right, top2)
 
 
 def fit(evidence: Float64s, right: Flags) -> Float64s:
@@ -164,7 +164,7 @@ class Calibration:
     """Weights of the logistic regressions from features to probabilities, float64[columns] each."""
 
     arc: Float64s
-    either: Float64s
+    top2: Float64s
     tree: Float64s
 
     @classmethod
@@ -186,20 +186,20 @@ class Calibration:
         columns = [row.evidence.columns for row in trees]
         together = np.concatenate(columns)
         arc = fit(together, np.concatenate([row.right for row in trees]))
-        either = fit(together, np.concatenate([row.either for row in trees]))
+        top2 = fit(together, np.concatenate([row.top2 for row in trees]))
         whole = np.stack([_tree_evidence(probabilities(row, arc)) for row in columns])
-        return cls(arc, either, fit(whole, np.array([row.right.all() for row in trees])))
+        return cls(arc, top2, fit(whole, np.array([row.right.all() for row in trees])))
 
     def note(self) -> dict[str, Any]:
         """Return the weights as a model file stores them."""
-        return {name: getattr(self, name).tolist() for name in ("arc", "either", "tree")}
+        return {"arc": self.arc.tolist(), "either": self.top2.tolist(), "tree": self.tree.tolist()}
 
     def __call__(self, evidence: Evidence) -> Confidences:
         """Return the probabilities of the arcs of a tree and of the tree."""
         arcs = probabilities(evidence.columns, self.arc)
-        either = np.maximum(arcs, probabilities(evidence.columns, self.either))
-        rivals, both = evidence.rivals.tolist(), either.tolist()
-        return Confidences(tuple(arcs.tolist()), self.of_tree(arcs), tuple(rivals), tuple(both))
+        top2 = np.maximum(arcs, probabilities(evidence.columns, self.top2))
+        runner_ups, both = evidence.runner_ups.tolist(), top2.tolist()
+        return Confidences(tuple(arcs.tolist()), self.of_tree(arcs), tuple(runner_ups), tuple(both))
 
     def of_tree(self, arcs: Float64s) -> float:
         """Return the probability that a tree is right, from those of its arcs, float64[n]."""

@@ -36,8 +36,8 @@ class Word(NamedTuple):
     start: int = -1  #: Offset of its first character in the text; -1 if unknown.
     end: int = -1
     children: tuple[int, ...] = ()  #: Numbers of its modifiers, in order.
-    rival: int = -1  #: The best other head; -1 if there is none or confidences were not requested.
-    either: float = math.nan  #: The probability that the head or its rival is right.
+    runner_up_head: int = -1  #: The second-best head; -1 if there is none or it was not requested.
+    top2_probability: float = math.nan  #: The probability that head or runner-up is right.
     #: (head, label) pairs of the word in the enhanced graph; empty if the tree has none.
     heads: tuple[tuple[int, str], ...] = ()
 
@@ -58,14 +58,15 @@ class Tree(ScoredTree):
     def __iter__(self) -> Iterator[Word]:
         s = self.sentence
         labels = self.labels or ("",) * len(self)
-        sure = self.confidences or (math.nan,) * len(self)
+        confidences = self.confidences or (math.nan,) * len(self)
         children: list[list[int]] = [[] for _ in range(len(self) + 1)]
         for modifier, head in enumerate(self.heads, start=1):
             children[head].append(modifier)
-        rivals = zip(self.rivals or (-1,) * len(self), self.either or (math.nan,) * len(self))
+        n = len(self)
+        second = zip(self.runner_up_heads or (-1,) * n, self.top2_probabilities or (math.nan,) * n)
         graph = self.enhanced or ((),) * len(self)
-        rows = zip(self.heads, labels, sure, miscs(s), zip(offsets(s), rivals))
-        for i, (head, label, chance, misc, (place, (rival, either))) in enumerate(rows):
+        rows = zip(self.heads, labels, confidences, miscs(s), zip(offsets(s), second))
+        for i, (head, label, chance, misc, (place, (runner_up, top2))) in enumerate(rows):
             yield Word(
                 i + 1,
                 s.forms[i],
@@ -79,8 +80,8 @@ class Tree(ScoredTree):
                 misc,
                 *place,
                 tuple(children[i + 1]),
-                rival,
-                either,
+                runner_up,
+                top2,
                 graph[i],
             )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -102,7 +102,7 @@ class Parse(NamedTuple):
     #: For each tree the rules that no search could make it satisfy; empty if there are none.
     faults: Sequence[Sequence[Fault]] = ()
     #: For each tree the confidences, if they were requested.
-    sure: Sequence[Confidences] = ()
+    confidences: Sequence[Confidences] = ()
     #: For each tree its enhanced graph, if they are made.
     graphs: Sequence[Graph] = ()
 
@@ -111,7 +111,7 @@ class Parse(NamedTuple):
         if count >= len(self.solution):
             return self
         first = self.solution.first(count)
-        parts = self.labels[:count], self.faults[:count], self.sure[:count], self.graphs[:count]
+        parts: Any = (part[:count] for part in self[2:])
         return Parse(self.sentence, first, *parts)
 
     @property
@@ -126,13 +126,13 @@ class Parse(NamedTuple):
         for k, faults in enumerate(self.faults):
             texts = [f.text(self.sentence, trees[k].heads, trees[k].labels) for f in faults]
             trees[k] = replace(trees[k], broken=tuple(dict.fromkeys(texts)))
-        for k, sure in enumerate(self.sure):
+        for k, confidences in enumerate(self.confidences):
             trees[k] = replace(
                 trees[k],
-                confidences=sure.arcs,
-                confidence=sure.tree,
-                rivals=sure.rivals,
-                either=sure.either,
+                confidences=confidences.arcs,
+                confidence=confidences.tree,
+                runner_up_heads=confidences.runner_up_heads,
+                top2_probabilities=confidences.top2_probabilities,
             )
         for k, graph in enumerate(self.graphs):
             trees[k] = replace(trees[k], enhanced=tuple(map(tuple, graph)))
@@ -156,7 +156,7 @@ class BestTree:
 
     status = "optimal"
     faults = ()
-    sure = ()
+    confidences = ()
 
     @property
     def labels(self) -> list[list[str]]:

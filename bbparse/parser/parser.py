@@ -168,7 +168,7 @@ class Parser:
         exist. Parameters are those of `parse`.
         """
         steps = self.steps(options, valid="none", **changes)
-        _, parse, _ = steps.begun().best_trees(sentence, partial(steps.score, sentence))
+        _, parse, _ = steps.with_deadline().best_trees(sentence, partial(steps.score, sentence))
         return parse.solution
 
     def parse(
@@ -231,7 +231,7 @@ class Parser:
                 n, given = sentence.n_words, sentence
                 if not steps.options.keep_heads:
                     given = replace(sentence, heads=[NO_HEAD] * n, deprels=["_"] * n)
-                yield steps.begun().parse_around(given)._replace(sentence=sentence)
+                yield steps.with_deadline().parse_around(given)._replace(sentence=sentence)
             return
         groups = batches(sentences, together=steps.options.prune != 0)
         for parses, error in map_in_threads(partial(_tried, steps), groups, threads):
@@ -271,7 +271,7 @@ class Parser:
             If no tree has all these heads; the message names those that contradict each other.
         """
         steps = self.steps(options, **more)
-        return (steps.begun().parse_around(one, restrict, reasons) for one in sentences)
+        return (steps.with_deadline().parse_around(one, restrict, reasons) for one in sentences)
 
     def calibrate(self, sentences: Iterable[Sentence]) -> Flags:
         """Calibrate the model's confidence on gold trees that it was not trained on.

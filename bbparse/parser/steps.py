@@ -93,7 +93,7 @@ def tree_families(model: Model, extra: AnyTreeFamily | None = None) -> tuple[Tre
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """The steps of parsing, with the options of one call; `begun` sets a sentence's deadline."""
+    """The steps of parsing, with the options of one call; see `with_deadline`."""
 
     model: Model
     options: ParseOptions
@@ -152,7 +152,7 @@ class Steps:
 
     def _parse_batch(self, batch: Sequence[Sentence]) -> list[AnyParse]:
         if self.takes_all_arcs:
-            return [self.begun().parse(sentence) for sentence in batch]
+            return [self.with_deadline().parse(sentence) for sentence in batch]
         scored = self.model.maker(batch, self.options.prune)
         if not self.needs_no_search(batch):
             return [*map(self._searched, scored)]
@@ -163,13 +163,13 @@ class Steps:
                 parses.append(self._searched(scored[i]))
             elif self.calibration is not None:
                 parse = Parse(best.sentence, best.solution, best.labels)
-                parses.append(self.judge(scored[i], parse))
+                parses.append(self.with_confidence(scored[i], parse))
             else:
                 parses.append(best)
         return parses
 
     def _searched(self, scored: Scored) -> Parse:
-        return self.begun().parse(scored.sentence, self.with_spans(scored))
+        return self.with_deadline().parse(scored.sentence, self.with_spans(scored))
 
     def needs_no_search(self, batch: Sequence[Sentence]) -> bool:
         """Return True if the best trees of sentences are those of charts, unless rules forbid."""
@@ -205,7 +205,7 @@ class Steps:
     def parse(self, sentence: Sentence, scored: Scored | None = None) -> Parse:
         """Parse one sentence, which may be ``scored`` already."""
         scored, parse, _ = self.best_trees(sentence, partial(self.score, sentence), scored)
-        return self.judge(scored, parse)
+        return self.with_confidence(scored, parse)
 
     def parse_around(
         self, sentence: Sentence, restrict: Restriction | None = None, reasons: bool = True
@@ -255,7 +255,7 @@ class Steps:
         if parse.solution.status == "infeasible":
             restricted = any(x is not None for x in (restrict, self.spans, self.edges))
             raise no_tree(scored, parse.solution, complete, restricted)
-        return self.judge(scored, parse)
+        return self.with_confidence(scored, parse)
 
     # ---- score ---------------------------------------------------------------------------------
 
@@ -307,7 +307,7 @@ class Steps:
         """True if the work of a search is limited, because neither time nor nodes are."""
         return self.options.time_limit is None and self.options.node_limit is None
 
-    def begun(self) -> Steps:
+    def with_deadline(self) -> Steps:
         """Return the steps of a sentence whose time begins now."""
         deadline = self.until.within(self.options.time_limit)
         return self if deadline is self.deadline else replace(self, deadline=deadline)
@@ -348,7 +348,7 @@ class Steps:
 
         return solve_within
 
-    # ---- find valid trees, label, judge --------------------------------------------------------
+    # ---- find valid trees, label, rate ---------------------------------------------------------
 
     def best_trees(
         self,
@@ -467,16 +467,16 @@ class Steps:
             for fault in parse.faults[0]
         )
 
-    def judge(self, scored: Scored, parse: Parse) -> Parse:
+    def with_confidence(self, scored: Scored, parse: Parse) -> Parse:
         """Return a parse with the probabilities of its arcs and trees, if they are requested."""
         if self.calibration is None:
             return parse
         trees = zip(parse.solution.arcs, parse.labels or [[]] * len(parse.solution))
-        sure = [
+        confidences = [
             self.calibration(evidence_of(self.model, scored, arcs, labels))
             for arcs, labels in self.deadline.through(trees)
         ]
-        return parse.first(len(sure))._replace(sure=sure)
+        return parse.first(len(confidences))._replace(confidences=confidences)
 
 
 def _merit(parse: Parse, is_limited: bool = False) -> tuple[int, int, bool]:

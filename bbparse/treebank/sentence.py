@@ -219,9 +219,9 @@ class ScoredTree:
     #: nan does not equal itself.
     confidence: float = field(default=math.nan, compare=False)
     #: length n: second-best head of each word, -1 for none; empty if not requested.
-    rivals: tuple[int, ...] = ()
-    #: length n: probability that the head or its rival is right; empty if not requested.
-    either: tuple[float, ...] = ()
+    runner_up_heads: tuple[int, ...] = ()
+    #: length n: probability that the head or the runner-up is right; empty if not requested.
+    top2_probabilities: tuple[float, ...] = ()
     #: length n: (head, label) pairs of each word in the enhanced graph; empty if there is none.
     enhanced: tuple[tuple[tuple[int, str], ...], ...] = ()
 

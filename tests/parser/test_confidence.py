@@ -51,17 +51,19 @@ def test_no_loss_is_less_than_its_bound() -> None:
 def test_confidence_of_arcs_and_trees() -> None:
     parser, rows = sure_parser()
     right = np.concatenate([one.right for one in rows])
-    either = np.concatenate([one.either for one in rows])
+    either = np.concatenate([one.top2 for one in rows])
     nlp = Pipeline(parser)
     doc = nlp(toy.dev_sentences(), confidence=True)
     sure = np.array([word.confidence for sentence in doc for word in sentence])
     assert len(sure) == len(right) and ((sure > 0) & (sure < 1)).all()
     assert abs(sure.mean() - right.mean()) < 0.01
     assert sure[right].mean() > sure[~right].mean() + 0.05
-    both = np.array([word.either for sentence in doc for word in sentence])
+    both = np.array([word.top2_probability for sentence in doc for word in sentence])
     assert (both >= sure).all() and abs(both.mean() - either.mean()) < 0.02
     assert either.mean() > right.mean()
-    assert all(word.rival not in (word.head, word.id) for sentence in doc for word in sentence)
+    assert all(
+        word.runner_up_head not in (word.head, word.id) for sentence in doc for word in sentence
+    )
     assert all(0 < sentence.best.confidence < 1 for sentence in doc)
     assert f"Confidence={sure[0]:.2f}" in doc[0].to_conllu()
     assert "# confidence = 0." in doc[0].to_conllu()

@@ -259,7 +259,7 @@ def explain(
     families, scored = steps.families, steps.score(sentence, prune, None)
     problem, backbone = scored.problem, parser.config.model.backbone
     method = {"backbone": backbone, "settings": parser.config.search, **limits}
-    solution = steps.begun().solver(scored)(problem)
+    solution = steps.with_deadline().solver(scored)(problem)
     if not len(solution):
         raise ProblemError(f"{sentence.name}: there is no tree to explain ({solution.status})")
     losses = arc_losses(

@@ -33,8 +33,8 @@ def tree_record(tree: ScoredTree) -> dict[str, Any]:
         "broken": list(tree.broken),
         "confidences": list(tree.confidences) or None,
         "confidence": finite(tree.confidence),
-        "rivals": list(tree.rivals) or None,
-        "either": list(tree.either) or None,
+        "runner_up_heads": list(tree.runner_up_heads) or None,
+        "top2_probabilities": list(tree.top2_probabilities) or None,
         "enhanced": [[list(edge) for edge in edges] for edges in tree.enhanced] or None,
     }
 

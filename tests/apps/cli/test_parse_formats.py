@@ -26,7 +26,9 @@ def test_json_lines(run: Run, model: Path) -> None:
     for line, sentence in zip(lines, sentences):
         record = json.loads(line)
         trees = parser.parse(sentence, k_best=2)
-        unsure = dict.fromkeys(("confidences", "confidence", "rivals", "either"))
+        unsure = dict.fromkeys(
+            ("confidences", "confidence", "runner_up_heads", "top2_probabilities", "enhanced")
+        )
         spans = record["offsets"]
         tokens = pieces(sentence)  # words of a token share its span
         expected = [token.form for token in tokens for _ in token.words or (token.form,)]

@@ -117,7 +117,7 @@ class ChartInput(NamedTuple):
     single_root: bool
     head: Ints
     mod: Ints
-    index: Index
+    pairs: Index
     weights: PartWeights
 
 
@@ -237,7 +237,7 @@ def _make_splits(layout, spans, edges, arcs):
 
     ``spans.split`` has them by the place of their weight under the first arc above.
     """
-    head, mod, out_mid, ranks = layout.head, layout.mod, layout.index.out_mid, layout.weights.ranks
+    head, mod, out_mid, ranks = layout.head, layout.mod, layout.pairs.out_mid, layout.weights.ranks
     half, ends, n_ends, inc_ptr = spans.half, spans.ends, spans.n_ends, layout.weights.inc_ptr
     left, right, weight, item_ptr = edges.left, edges.right, edges.weight, edges.item_ptr
     split, between, item_group = spans.split, spans.between, edges.item_group
@@ -275,13 +275,13 @@ def _make_splits(layout, spans, edges, arcs):
 @kernel(inline=True)
 def _make_incomplete(layout, spans, edges, arcs):
     """Make the incomplete items of arcs of one width, one for each arc above that counts."""
-    head, mod, in_ptr, in_list = layout.head, layout.mod, layout.index.in_ptr, layout.index.in_list
+    head, mod, in_ptr, in_list = layout.head, layout.mod, layout.pairs.in_ptr, layout.pairs.in_list
     inputs = layout.weights
     weights, inc_ptr = inputs.inc_w, inputs.inc_ptr
     ctx_ptr, ranks = inputs.ctx_ptr, inputs.ranks
     half, incomplete, split, listed = spans.half, spans.incomplete, spans.split, spans.listed
     left, right, weight, item_ptr = edges.left, edges.right, edges.weight, edges.item_ptr
-    item_group, out_mid = edges.item_group, layout.index.out_mid
+    item_group, out_mid = edges.item_group, layout.pairs.out_mid
     mode, single_root = layout.mode, layout.single_root
     item, at = edges.used[0], np.uintp(edges.used[1])
     for b in arcs:
@@ -323,7 +323,7 @@ def _make_incomplete(layout, spans, edges, arcs):
 @kernel(inline=True)
 def _make_half(layout, spans, edges, w):
     """Make the half spans of one width, one for each arc into a word if these are the keys."""
-    head, mod, in_ptr, in_list = layout.head, layout.mod, layout.index.in_ptr, layout.index.in_list
+    head, mod, in_ptr, in_list = layout.head, layout.mod, layout.pairs.in_ptr, layout.pairs.in_list
     weights, out_ctx_ptr = layout.weights.out_w, layout.weights.out_ctx_ptr
     ctx_ptr = layout.weights.ctx_ptr
     half, ends, n_ends, mode = spans.half, spans.ends, spans.n_ends, layout.mode
@@ -384,7 +384,7 @@ def _room_for(layout, spans, order, w):
         edges += (layout.weights.ranks[b] + 1) * (w + 1 + contexts)
     for m in range(n + 1):
         many = layout.mode >= 2 and m > 0
-        n_keys = np.int64(layout.index.in_ptr[m + 1] - layout.index.in_ptr[m] if many else 1)
+        n_keys = np.int64(layout.pairs.in_ptr[m + 1] - layout.pairs.in_ptr[m] if many else 1)
         for e in (m - w, m + w):
             if 1 <= e <= n and spans.first[m, e] >= 0:
                 items += n_keys
