@@ -9,7 +9,6 @@ from itertools import chain, pairwise
 from typing import IO, Any
 
 from bbparse.runtime.output import open_output
-from bbparse.treebank.graph import with_deps
 from bbparse.treebank.sentence import NO_HEAD, Sentence, checked_column
 
 _COLUMNS = {"lemmas": 2, "upos": 3, "xpos": 4, "feats": 5}
@@ -42,13 +41,13 @@ def format_sentence(
     lines = sentence.lines
     if heads is not None or deprels is not None:
         heads = sentence.heads if heads is None else heads
-        lines = _tree_lines(sentence, heads, sentence.deprels if deprels is None else deprels)
-        if deps and not any(lines[i].split("\t")[8].isdecimal() for i in sentence.word_lines):
-            sentence = with_deps(replace(sentence, lines=lines), deps)
-            lines = sentence.lines
+        labels = sentence.deprels if deprels is None else deprels
+        lines = _tree_lines(sentence, heads, labels, deps)
         for i, confidence in zip(sentence.word_lines, confidences):
             if lines[i].count("\t") == 9:
                 lines[i] = with_misc(lines[i], "Confidence", f"{confidence:.2f}")
+        if deps and len(lines) > sentence.word_lines[0] + len(sentence.word_lines):
+            lines = [line for line in lines if line[0] == "#" or "." not in line.split("\t", 1)[0]]
     if comments:
         start = 0
         while start < len(lines) and lines[start].startswith("#"):
@@ -153,14 +152,19 @@ def with_tree(sentence: Sentence, heads: Sequence[int], deprels: Sequence[str]) 
     return replace(sentence, lines=lines, heads=list(heads), deprels=list(deprels))
 
 
-def _tree_lines(sentence: Sentence, heads: Sequence[int], deprels: Sequence[str]) -> list[str]:
-    """Return the lines of a sentence with another tree; see `with_tree`."""
+def _tree_lines(
+    sentence: Sentence, heads: Sequence[int], deprels: Sequence[str], deps: Sequence[str] = ()
+) -> list[str]:
+    """Return the lines of a sentence with another tree, and other DEPS if any; see `with_tree`."""
     lines, texts = sentence.lines.copy(), _head_texts(sentence, heads)
     labels = checked_column("deprels", deprels, len(texts))
     is_changed = is_apart = False
-    for line, head, label in zip(sentence.word_lines, texts, labels):
+    for m, (line, head, label) in enumerate(zip(sentence.word_lines, texts, labels)):
         cells = lines[line].split("\t")
-        if cells[6] != head or cells[7] != label:
+        if deps and not cells[8].isdecimal():
+            cells[6:9] = head, label, deps[m]
+            lines[line] = "\t".join(cells)
+        elif cells[6] != head or cells[7] != label:
             if cells[8].isdecimal():
                 cells[8:] = ["_", "_\r" if cells[9].endswith("\r") else "_"]
             cells[8] = _with_edge(cells[8], (cells[6], cells[7]), (head, label))

@@ -15,7 +15,6 @@ from typing import Any, TypeAlias
 from bbparse.treebank import Sentence, format_sentence
 from bbparse.treebank.drawing.layout import count, printable
 from bbparse.treebank.drawing.text import draw_text, painted
-from bbparse.treebank.graph import format_deps
 from bbparse.treebank.sentence import ScoredTree, miscs, multiword_tokens, offsets, pieces
 from bbparse.treebank.trees import changed_words
 
@@ -119,7 +118,7 @@ def conllu_of(sentence: Sentence, trees: Sequence[ScoredTree], k: int, style: St
         tree.labels or None,
         comments=comments,
         confidences=tree.confidences,
-        deps=[*map(format_deps, tree.enhanced)],
+        deps=["|".join([f"{h}:{label}" for h, label in edges]) for edges in tree.enhanced],
         first=k == 0,
         last=style.last and last,
     )
