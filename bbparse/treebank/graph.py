@@ -6,6 +6,8 @@ its line, such as ``"8.1"``.
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -48,6 +50,8 @@ CLASSES = (
     *("basic", "label", "shared head", "shared dependent", "control", "relative", "gapping"),
     "other",
 )
+#: Labels by the rules of UD's validator, in lower case and without combining marks.
+_LABEL = re.compile(r"[a-z]+(:[a-z]+)?(:[^\W\d_]+(_[^\W\d_]+)*)?(:[a-z]+)?")
 _WITH_CASE = ("obl", "nmod", "conj", "advcl")
 _MAX_PATHS = 100_000
 
@@ -121,6 +125,51 @@ def with_deps(sentence: Sentence, deps: Sequence[str]) -> Sentence:
         elif line.startswith("#") or "." not in line.partition("\t")[0]:
             lines.append(line)
     return replace(sentence, lines=lines, word_lines=word_lines)
+
+
+def graph_faults(sentence: Sentence) -> Iterator[tuple[int, str]]:
+    """Yield the line of each fault of an enhanced graph, and its text, by UD's validator.
+
+    Nothing for a sentence without DEPS. `TreebankError` if DEPS are malformed.
+    """
+    lines, edges = dict(_nodes(sentence)), read_graph(sentence)
+    basic = [
+        WordEdge(*arc) for arc in zip(sentence.heads, sentence.deprels, range(1, len(lines) + 1))
+    ]
+    into, out_of = defaultdict[NodeId, list[Edge]](list), defaultdict[NodeId, set[NodeId]](set)
+    has_empty = any(isinstance(node, str) for node in lines)
+    for edge in edges:
+        head, label, node = edge
+        into[node].append(edge)
+        out_of[head].add(node)
+        is_known = label == label.lower() and _LABEL.fullmatch(
+            "".join(c for c in label if unicodedata.category(c)[0] != "M")
+        )
+        for name, is_broken in (
+            ("deps-self-loop", head == node),
+            ("invalid-edeprel", not is_known),
+            ("enhanced-0-is-not-root", head == 0 and universal(label) != "root"),
+            ("enhanced-root-is-not-0", head != 0 and universal(label) == "root"),
+            ("enhanced-orphan", has_empty and universal(label) == "orphan"),
+        ):
+            if is_broken:
+                yield lines[node], f"{name}: {node}: {head}:{label}"
+    for node, own in into.items():
+        keys = [(place_of(head), label) for head, label, _ in own]
+        if keys != sorted(keys):
+            yield lines[node], f"unsorted-deps: {node}"
+        if len({*keys}) < len(keys):
+            yield lines[node], f"repeated-deps: {node}"
+        if isinstance(node, int) and sentence.deprels[node - 1].startswith("goeswith"):
+            if own != [Edge(*basic[node - 1])]:
+                yield lines[node], f"goeswith-edeps: {node}"
+    reached, stack = set[NodeId]({0}), list[NodeId]([0])
+    while stack:
+        new = out_of[stack.pop()] - reached
+        reached |= new
+        stack += new
+    for node in lines.keys() - reached if edges else ():
+        yield lines[node], f"unconnected-egraph: {node} is not reached from the root"
 
 
 def collapsed(edges: Iterable[Edge]) -> list[WordEdge]:

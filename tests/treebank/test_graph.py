@@ -21,6 +21,7 @@ from bbparse.treebank.graph import (
     collapsed,
     collapsed_graph,
     format_deps,
+    graph_faults,
     matches,
     read_graph,
     with_deps,
@@ -194,3 +195,27 @@ def test_edges_by_enhancement() -> None:
     assert {row["enhancement"] for row in rows} >= {"basic", "control", "relative", "shared head"}
     assert all(row["recall"] == row["precision"] == 1.0 for row in rows)
     assert sum(int(row["gold"]) for row in rows) == sum(len(collapsed_graph(s)) for s in gold)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "name"),
+    [
+        ("2:nsubj", "1:nsubj|2:nsubj", "deps-self-loop"),
+        ("2:nsubj", "2:Nsubj", "invalid-edeprel"),
+        ("2:nsubj", "2:obl:in_", "invalid-edeprel"),
+        ("2:nsubj", "0:nsubj", "enhanced-0-is-not-root"),
+        ("2:nsubj", "2:root", "enhanced-root-is-not-0"),
+        ("5.1:obj", "5.1:orphan", "enhanced-orphan"),
+        ("2:nsubj", "3:nsubj|2:nsubj", "unsorted-deps"),
+        ("2:nsubj", "2:nsubj|2:nsubj", "repeated-deps"),
+        ("2\tobj\t2:obj", "2\tgoeswith\t1:dep|2:goeswith", "goeswith-edeps"),
+        ("2:conj:and", "5:conj:and", "unconnected-egraph"),
+    ],
+)
+def test_faults_of_graphs(old: str, new: str, name: str) -> None:
+    """As UD's validator names them; labels of any script are right."""
+    assert list(graph_faults(sentence_of(GAPPING))) == []
+    for label in ("2:obl:छोड़कर", "2:obl:in_case_of:gen", "2:nsubj:pass:xsubj"):
+        assert list(graph_faults(sentence_of(GAPPING.replace("2:nsubj", label)))) == []
+    faults = list(graph_faults(sentence_of(GAPPING.replace(old, new, 1))))
+    assert {text.partition(":")[0] for _, text in faults} == {name}

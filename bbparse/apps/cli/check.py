@@ -15,6 +15,7 @@ from bbparse.parser.validity.check import RuledSentence
 from bbparse.parser.validity.rules import Rules, example_of
 from bbparse.treebank import read_conllu
 from bbparse.treebank.drawing.layout import count
+from bbparse.treebank.graph import graph_faults
 from bbparse.treebank.variation import Occurrence, Variation, variations
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ def check(source: str, valid: str, consistent: bool, model: str | None) -> None:
 
     The rules concern heads and relations only; see 'bbparse rules'. A warning marks a tree that may
     be right. Heads that form no tree and unknown relations are faults; a word without a head is
-    not. The exit status is 1 if there are faults other than warnings.
+    not. Enhanced graphs, in DEPS, are checked by UD's rules for them. The exit status is 1 if there
+    are faults other than warnings.
 
     With --consistent, the command finds word sequences that are analysed in different ways although
     their neighbours are the same (variation nuclei: Dickinson & Meurers 2003), and reports the
@@ -71,6 +73,10 @@ def check(source: str, valid: str, consistent: bool, model: str | None) -> None:
             text = fault.text(sentence, sentence.heads, sentence.deprels)
             kind = "warning: " if warning else ""
             click.echo(f"{source}:{line}: {kind}{text} ({sentence.name})")
+        for i, text in graph_faults(sentence):
+            counts[text.partition(":")[0]] += 1
+            is_broken = True
+            click.echo(f"{source}:{sentence.line_number + i}: {text} ({sentence.name})")
         broken += is_broken
     most = ", ".join(f"{name} {n:,}" for name, n in counts.most_common() if n)
     say(
