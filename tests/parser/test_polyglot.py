@@ -70,12 +70,15 @@ def models(
     config.write_text(NETWORK, encoding="utf-8")
     encoder = test_bert.write_encoder(folder / "tiny", weights)
     base, head = folder / "joint.model", folder / "rotten.model"
+    patch = pytest.MonkeyPatch()
+    patch.setattr("bbparse.text.tokenizer_training._SETTINGS", toy.NETWORK)
     model = trained(toy.sentences(), config, partial(fit_encoder, encoder)).model
     texts = {"en": plain_text(toy.sentences()), "rot": plain_text(other()), "zh": "中文" * 50}
     names = {"en": "anglish", "rot": "rotten", "zh": "sinitic"}
     model.languages = Languages.learned(texts, names)
     save_model(model, base)
     trained(other(), config, partial(fit_base, load_base(base))).save(head)
+    patch.undo()
     return {"joint": base, "rotten": head}
 
 
