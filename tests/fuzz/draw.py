@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bbparse.core import Problem
-from bbparse.core.parts import KINDS
+from bbparse.core.parts import FIELDS, KINDS
 from bbparse.inference.search.settings import SearchSettings
 from bbparse.runtime.errors import ProblemError
 from tests.strategies import random_problem
@@ -142,7 +142,10 @@ def draw_problem(rng: np.random.Generator, small: bool = False) -> Problem:
     )
     if rng.random() < 0.25:
         problem = constrained(rng, problem)
-    return proportioned(rng, problem)
+    problem = proportioned(rng, problem)
+    if rng.random() < 0.08:
+        problem = in_quanta(rng, problem)
+    return softened(rng, problem) if rng.random() < 0.15 else problem
 
 
 def draw_large(rng: np.random.Generator) -> Problem:
@@ -189,6 +192,41 @@ def constrained(rng: np.random.Generator, p: Problem) -> Problem:
                 p = p.with_count_scores(some, rng.normal(size=len(some) + 1))
         except ProblemError:  # it forbids an arc that is required
             continue
+    return p
+
+
+def in_quanta(rng: np.random.Generator, p: Problem) -> Problem:
+    """The problem with multiples of a quantum as scores, each rounded once."""
+    steps = int(rng.choice([1, 2, 3, 7, 10, 1000, 4096, 398320]))
+    scores = {name: np.array(getattr(p, name)) for name in FIELDS if name.endswith("_score")}
+    for a in scores.values():
+        finite = np.isfinite(a)
+        a[finite] = rng.integers(-9, 10, int(finite.sum()))
+        if rng.random() < 0.2:
+            a[finite & (rng.random(len(a)) < 0.2)] *= float(rng.choice([1e3, 1e6, 1e9]))
+        a[:] = a / steps if rng.random() < 0.5 else a * (1.0 / steps)
+    return dataclasses.replace(p, **scores, quantum=1.0 / steps)
+
+
+def softened(rng: np.random.Generator, p: Problem) -> Problem:
+    """The problem with soft constraints of all kinds and sizes, added by its methods."""
+    n = p.n_words
+    pairs = [(h, m) for h in range(n + 1) for m in range(1, n + 1) if h != m]
+    for _ in range(int(rng.integers(1, 4))):
+        size = float(rng.choice([5e-4 * p.quantum, 1e-9, 1.0, 1.0, 100.0, *PENALTIES[:-3]]))
+        weight = size * float(rng.choice([1.0, -1.0, 0.3]))
+        some = [pairs[i] for i in rng.permutation(len(pairs))[: int(rng.integers(1, 6))]]
+        words = (rng.permutation(n)[: int(rng.integers(1, n + 1))] + 1).tolist()
+        kind = str(rng.choice(["subtree", "arc", "factor", "table", "holes"]))
+        if kind == "subtree":
+            p = p.with_subtree(words, complete=bool(rng.integers(2)), weight=abs(weight))
+        elif kind in ("arc", "factor"):
+            p = p.with_factors([(some[: 1 if kind == "arc" else 3], weight)])
+        else:
+            table = weight * rng.integers(-2, 3, len(some) + 1).astype(np.float64)
+            if kind == "holes":
+                table[rng.random(len(table)) < 0.3] = -np.inf
+            p = p.with_count_scores(some, table)
     return p
 
 
