@@ -23,6 +23,9 @@ class Range(NamedTuple):
     most: float = inf  #: Maximum.
 
 
+#: Maximum of all numbers but inf.
+_MOST = 1e300
+
 OPTIONS: Mapping[str, Range] = MappingProxyType(
     {
         "k_best": Range(1),
@@ -61,7 +64,9 @@ def check_number(
     if not number >= allowed.least:  # also refuses nan
         raise error(f"{name} is {value}, expected at least {allowed.least}")
     if number > allowed.most:
-        raise error(f"{name} is {value}, expected at most {allowed.most}")
+        raise error(f"{name} is {value!r:.60}, expected at most {allowed.most}")
+    if inf > number > _MOST:  # no float has such an integer
+        raise error(f"{name} is {value!r:.20}…, expected at most {_MOST:g}")
 
 
 def check_type(

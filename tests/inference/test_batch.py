@@ -35,6 +35,8 @@ def test_a_bad_problem_in_a_batch_is_named(threads: int) -> None:
         ({"k_best": 0}, "k_best is 0, expected at least 1"),
         ({"k_best": True}, "k_best is True, expected a whole number"),
         ({"time_limit": -1}, "time_limit is -1, expected at least 0"),
+        ({"time_limit": 10**400}, "time_limit is 10000000000000000000…, expected at most 1e+300"),
+        ({"node_limit": 10**400}, "node_limit is 10000000000000000000…, expected at most 1e+300"),
         ({"node_limit": 0}, "node_limit is 0, expected at least 1"),
         ({"gap": -0.1}, "gap is -0.1, expected at least 0"),
         ({"method": "best"}, "unknown method 'best': one of auto, bb, ilp"),

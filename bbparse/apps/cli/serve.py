@@ -43,7 +43,13 @@ from bbparse.runtime.errors import ModelError
     60.0,
     metavar="SECONDS",
 )
-@option("--max-size", "Maximum size of a request.", RealRange(0, min_open=True), 4.0, metavar="MB")
+@option(
+    "--max-size",
+    "Maximum size of a request.",
+    RealRange(0, 1e6, min_open=True),
+    4.0,
+    metavar="MB",
+)
 @option("--max-words", "Maximum length of a sentence.", click.IntRange(1), 1000)
 def serve(
     models: tuple[str, ...],

@@ -61,7 +61,7 @@ def serve(
             application(pool),
             settings,
             lambda: tell(f"serving {', '.join(pool.models)} on {url}"),
-            timeout_graceful_shutdown=math.ceil(settings.deadline + settings.grace),
+            timeout_graceful_shutdown=math.ceil(min(settings.deadline, 1e9) + settings.grace),
         )
         server.run([listener])
 

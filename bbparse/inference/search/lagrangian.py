@@ -174,7 +174,8 @@ class Lagrangian(Bounder[Subspace]):
         s, (at_root, at_others) = self.settings, self._calls
         calls = s.root_calls * at_root if node.depth == 0 else s.node_calls * at_others
         record = np.zeros((calls if self.observer and node.depth == 0 else 0, 3))
-        state = node.state.trimmed()
+        # a root is its own copy already; a large chart takes a second
+        state = node.state.trimmed() if node.depth else node.state
         state.base[node.dead] = -np.inf
         shared = self.best, self._limits(calls), self.counters
         status, bound, tree = call_oracle(state, *shared, record)
@@ -189,7 +190,9 @@ class Lagrangian(Bounder[Subspace]):
         if status == CLOSED or bound < self.worst + self.margin:
             node.bound = -np.inf
             return
-        node.state, node.dead = state.trimmed(), NO_ARCS  # less memory while the node waits
+        node.state, node.dead = state, NO_ARCS
+        if not self.limits.deadline.is_over():  # less memory while the node waits
+            node.state = state.trimmed()
         node.trees, node.solved = trees, status == SOLVED
         node.bound = min(node.bound, bound)
 

@@ -1,4 +1,4 @@
-"""Max-marginals of a problem: the score of the best tree with each arc."""
+"""Max-marginals of a problem, or estimates: the score of the best tree with each arc."""
 
 from __future__ import annotations
 
@@ -30,10 +30,12 @@ def factors_as_arcs(n_arcs: int, factors: Factors, tree: Ints) -> Float64s:
 
 
 def max_marginals(problem: Problem, arcs: Ints) -> tuple[Float64s, float]:
-    """Compute the best score with each arc, float64[A], and that of a tree, int32[n] arcs.
+    """Estimate the best score with each arc, float64[A], and that of a tree, int32[n] arcs.
 
-    Arc scores that are exact in this tree replace factors (`factors_as_arcs`). Count factors, and
-    the parts of problems that allow crossing arcs, are ignored: results are upper bounds.
+    Arc scores that are exact in this tree replace factors (`factors_as_arcs`), so that only the
+    differences of the results to the tree's have a meaning. In projective problems these are exact
+    without factors, and upper bounds with them. Count factors are ignored, and the parts of
+    problems that allow crossing arcs, too: there they are estimates, and no bounds.
     """
     p = problem
     own = factors_as_arcs(len(p.arc_head), p.factors, arcs)
