@@ -101,11 +101,12 @@ class Tree(ScoredTree):
         """The first word whose head is the root."""
         return next(word for word in self if word.head == 0)
 
-    def to_svg(self, title: str = "", *, against: Tree | None = None) -> str:
+    def to_svg(self, title: str = "", *, against: Tree | None = None, graph: bool = False) -> str:
         """Draw the tree as an SVG image with a title, by default one that names the words.
 
-        Arcs that only the tree ``against`` of the same sentence has are drawn dashed below the
-        words; `ValueError` if it is of another length.
+        Arcs that only the tree ``against`` of the same sentence has, or with ``graph`` the edges
+        that only the enhanced graph has, are drawn dashed below the words; `ValueError` if
+        ``against`` is of another length.
         """
         s = self.sentence
         heads, labels = (against.heads, against.labels) if against is not None else ((), ())
@@ -118,6 +119,7 @@ class Tree(ScoredTree):
             s.upos,
             other_heads=heads,
             other_labels=labels,
+            graph=self.enhanced if graph else (),
             title=title,
         )
 

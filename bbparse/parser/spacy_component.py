@@ -96,7 +96,8 @@ class SpacyParser:
     ``doc._.bbparse`` then has, for each sentence, a dictionary of ``start`` and ``end`` (tokens),
     ``score``, ``upper_bound`` and ``proved``; with ``k_best`` above 1 also ``trees``, best first,
     each with ``heads`` (indices into the `Doc`; a root is its own head), ``labels``, ``score``,
-    ``upper_bound`` and ``proved``.
+    ``upper_bound`` and ``proved``. If the model makes enhanced graphs, ``token._.heads`` has the
+    (head, label) pairs of a token.
 
     Given a path in place of a pipeline, the model is read when it is first needed. ``options`` are
     those of `Pipeline.pipe`.
@@ -110,6 +111,8 @@ class SpacyParser:
         self._warned = False
         if not Doc.has_extension("bbparse"):
             Doc.set_extension("bbparse", default=None)
+        if not Token.has_extension("heads"):
+            Token.set_extension("heads", getter=_graph_heads)
 
     @property
     def pipeline(self) -> Pipeline:
@@ -169,6 +172,11 @@ class SpacyParser:
             _set_tags(words, parsed.sentence)
             keys = ("score", "upper_bound", "proved")
             records.append({"start": start, "end": end, **{name: best[name] for name in keys}})
+            if parsed.best.enhanced:
+                records[-1]["graph"] = [
+                    [words[head - 1].i if head else words[m - 1].i, label, words[m - 1].i]
+                    for head, label, m in parsed.best.graph
+                ]
             if self.options.get("k_best", 1) > 1:
                 records[-1]["trees"] = [best, *others]
         if len(doc):
@@ -235,6 +243,12 @@ def noun_chunks(doclike: Doc | Span) -> Iterator[tuple[int, int, int]]:
         if start >= last:
             yield start, end, label
             last = end
+
+
+def _graph_heads(token: Token) -> list[tuple[Token, str]]:
+    """Return the (head, label) pairs of a token in the enhanced graph; a root is its own head."""
+    edges = (edge for record in token.doc._.bbparse or () for edge in record.get("graph", ()))
+    return [(token.doc[head], label) for head, label, m in edges if m == token.i]
 
 
 def _record(tree: Tree, words: list[Token]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import shutil
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,12 @@ import spacy
 from spacy.tokens import Doc, DocBin
 
 import bbparse
+from bbparse.models.graph.training import train_enhancer
+from bbparse.parser.parser import Parser
 from bbparse.parser.spacy_component import BBParseTokenizer, SpacyParser
 from bbparse.runtime.errors import ModelError
 from bbparse.treebank import Sentence
-from tests import toy
+from tests import graphs, toy
 
 ROOT = Path(__file__).parents[2]
 
@@ -242,3 +245,22 @@ def test_long_texts_are_cut_and_invisible_tokens_no_words(nlp: spacy.Language) -
     doc = nlp(Doc(nlp.vocab, words=["\u200b", "a", "\u200d", "\ufeffb"], pos=["X"] * 4))
     assert [t.dep_ for t in doc if t.text in ("\u200b", "\u200d")] == ["dep", "dep"]
     assert doc._.bbparse and len(list(doc.sents)) == 1
+
+
+def test_tokens_have_the_heads_of_graphs() -> None:
+    """The pairs of the tree's words, over tokens; a root is its own head. They are stored, too."""
+    model = replace(toy.parser().model)
+    model.enhancer = train_enhancer(graphs.sentences(1, 200))
+    parser = Parser(model)
+    component = SpacyParser(bbparse.Pipeline(parser))
+    blank = spacy.blank("en")
+    sentences = toy.dev_sentences()[:4]
+    doc = component(doc_of(blank, list(sentences)))
+    for again in (doc, Doc(blank.vocab).from_bytes(doc.to_bytes())):
+        for span, sentence in zip(again.sents, sentences):
+            (tree,) = parser.parse(sentence)
+            found = [
+                sorted((0 if h == t else h.i - span.start + 1, label) for h, label in t._.heads)
+                for t in span
+            ]
+            assert found == [sorted(edges) for edges in tree.enhanced]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bbparse.apps.annotate.marks import Marks
 from bbparse.core import Problem
+from bbparse.models.graph.enhancer import Graph
 from bbparse.models.scoring.labeller import Labelling
 from bbparse.models.scoring.problem_maker import Scored
 from bbparse.parser.confidence import Calibration, evidence_of
@@ -21,7 +22,7 @@ from bbparse.parser.validity.check import NO_ENTRY, tree_faults
 from bbparse.parser.validity.rules import Rules
 from bbparse.runtime.errors import BBParseError, TreebankError
 from bbparse.treebank.drawing.layout import in_english
-from bbparse.treebank.sentence import Sentence
+from bbparse.treebank.sentence import NO_HEAD, Sentence
 from bbparse.treebank.trees import crossing_words
 
 #: A possible head or label of a word, and its probability.
@@ -162,6 +163,13 @@ class Completer:
         if not self.labels:
             return likely, []
         return likely, _likely_first(self.labels, self._label_odds(scored, heads)[word - 1])
+
+    def graph(self, sentence: Sentence, heads: Sequence[int], labels: Sequence[str]) -> Graph:
+        """Return the enhanced graph of a tree; nothing if there is no tree or no such model."""
+        enhancer = self.parser.model.enhancer
+        if enhancer is None or tree_faults(heads, single_root=False) or NO_HEAD in heads:
+            return []
+        return enhancer([(sentence, heads, labels)])[0]
 
     def _label_odds(self, scored: Scored, heads: Sequence[int]) -> NDArray[np.float64]:
         """Return log-probabilities of the labels of each arc of a tree, float64[n, L]."""

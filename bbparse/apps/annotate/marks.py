@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from bbparse.models.graph.enhancer import Graph
+from bbparse.treebank.graph import format_deps, read_graph
 from bbparse.treebank.sentence import NO_HEAD, Sentence
 from bbparse.treebank.writing import format_sentence, with_columns
 
@@ -152,10 +154,19 @@ def checked_entry(title: str, value: str) -> str:
 
 
 def written(
-    base: Sentence, tagged: Sentence, marks: Marks, heads: Sequence[int], labels: Sequence[str]
+    base: Sentence,
+    tagged: Sentence,
+    marks: Marks,
+    heads: Sequence[int],
+    labels: Sequence[str],
+    graph: Graph,
 ) -> str:
-    """Return the text of the sentence `base` with marks, a tree, and the tags of `tagged`."""
+    """Return the text of the sentence `base` with marks, a tree, and the tags of `tagged`.
+
+    If the tree is a new one, the edges of its ``graph``, if any, replace those of the sentence.
+    """
     sentence = marks.rewritten(tagged)
     if list(heads) == base.heads and list(labels) == base.deprels:
         return format_sentence(sentence)
-    return format_sentence(sentence, heads, labels)
+    deps = [*map(format_deps, graph)] if read_graph(base) else []
+    return format_sentence(sentence, heads, labels, deps=deps)

@@ -316,7 +316,8 @@ class Treebank:
         # Predicted tags are suggestions, too.
         suggests = self.suggest_only and NO_HEAD in heads
         tagged = entry.base if suggests else self._tags(entry)
-        return written(entry.base, tagged, step.marks, heads, labels)
+        graph = self.completer.graph(tagged, heads, labels)
+        return written(entry.base, tagged, step.marks, heads, labels, graph)
 
     # ---- saving ----
 

@@ -9,9 +9,16 @@ from typing import Any
 
 from bbparse.apps.annotate.completion import BrokenRule, Likely, RatedTree
 from bbparse.apps.annotate.treebank import Entry, Treebank
+from bbparse.models.graph.enhancer import Graph
 from bbparse.treebank import NO_HEAD, Sentence
 from bbparse.treebank.drawing.layout import printable, runs_to_the_left
-from bbparse.treebank.drawing.svg import compared_arcs, describe_tree, draw_arcs, tree_arcs
+from bbparse.treebank.drawing.svg import (
+    compared_arcs,
+    describe_tree,
+    draw_arcs,
+    graph_arcs,
+    tree_arcs,
+)
 from bbparse.treebank.sentence import multiword_tokens
 
 #: Maximum length of a form or label in the drawing; the panel shows them in full.
@@ -104,9 +111,10 @@ def sentence_view(treebank: Treebank, index: int, number: int = 0) -> dict[str, 
                 }
             )
         against = trees[0] if number else None
+        graph = [] if number else treebank.completer.graph(sentence, tree.heads, tree.labels)
         return {
             **row(treebank, index),
-            "svg": _drawing(sentence, cells, broken, against),
+            "svg": _drawing(sentence, cells, broken, against, graph),
             "proved": tree.proved,
             "complaint": tree.complaint,
             "cells": cells,
@@ -130,12 +138,14 @@ def _drawing(
     cells: list[dict[str, Any]],
     broken: Sequence[BrokenRule],
     against: RatedTree | None,
+    graph: Graph,
 ) -> str:
-    """Draw a tree; arcs that only the tree `against` has are drawn below the words."""
+    """Draw a tree; arcs of the tree `against` alone, or edges of the graph, are below the words."""
     heads, labels = [cell["head"] for cell in cells], [cell["label"] for cell in cells]
     arcs = tree_arcs(heads, labels)
     if against is not None:
         arcs = compared_arcs(arcs, tree_arcs(against.heads, against.labels))
+    arcs = graph_arcs(arcs, graph)
     faulty = {m for rule in broken for m in rule.arcs}
     for arc in arcs:
         cell = cells[arc.mod - 1]

@@ -30,7 +30,7 @@ from bbparse.models.factors.tree_family import TreeFamily
 from bbparse.models.factors.tree_family import terms_of_tree as family_terms
 from bbparse.models.factors.view import ROOT
 from bbparse.models.scoring.problem_maker import Scored
-from bbparse.parser.parse import AnyTreeFamily
+from bbparse.parser.parse import AnyTreeFamily, graphs_of
 from bbparse.parser.parser import Parser
 from bbparse.parser.valid import rules_for
 from bbparse.parser.validity.check import RuledSentence
@@ -270,7 +270,10 @@ def explain(
         **method,
         **steps.whole_trees(scored),
     )
-    trees = steps.label(scored, solution).trees
+    parse = steps.label(scored, solution)
+    if steps.enhancer is not None:
+        parse = parse._replace(graphs=graphs_of([parse], steps.enhancer)[0])
+    trees = parse.trees
     terms = [
         _tree_terms(parser, scored, families, *tree) for tree in zip(solution.arcs, solution.heads)
     ]

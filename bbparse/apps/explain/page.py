@@ -18,7 +18,7 @@ from bbparse.apps.explain.charts import FILTERS, bound_curve, number, ordinal
 from bbparse.apps.explain.explanation import ArcLoss, Explanation
 from bbparse.apps.explain.terms import PARTS, Term
 from bbparse.treebank.drawing.layout import count, in_english, printable, runs_to_the_left
-from bbparse.treebank.drawing.svg import Arc, describe_tree, draw_arcs
+from bbparse.treebank.drawing.svg import Arc, describe_tree, draw_arcs, graph_arcs
 
 
 @cache
@@ -114,7 +114,7 @@ class _Arcs:
             kind = "close" if loss.mod in close else "forced" if loss.forced else ""
             name = f"{self.arc(loss.head, loss.mod)}{f', {label}' if label else ''}"
             arcs.append(Arc(loss.head, loss.mod, label, kind, f"{name}: {self._loss(loss)}"))
-        return self._image(arcs, 0, "The best tree")
+        return self._image(graph_arcs(arcs, e.best.enhanced), 0, "The best tree")
 
     def _loss(self, loss: ArcLoss) -> str:
         """Describe the best tree without an arc."""

@@ -51,15 +51,19 @@ def draw_svg(
     *,
     other_heads: Sequence[int] = (),
     other_labels: Sequence[str] = (),
+    graph: Sequence[Sequence[tuple[int, str]]] = (),
     title: str = "",
 ) -> str:
-    """Draw a tree as an SVG document; arcs that only the other tree has are dashed, below."""
+    """Draw a tree as an SVG document.
+
+    Arcs that only the other tree has, or edges that only the graph has, are dashed, below.
+    """
     description = describe_tree(forms, heads, labels)
     if other_heads:
         arcs = compared_arcs(tree_arcs(heads, labels), tree_arcs(other_heads, other_labels))
         description += f" The other tree: {describe_tree(forms, other_heads, other_labels)}"
     else:
-        arcs = tree_arcs(heads, labels)
+        arcs = graph_arcs(tree_arcs(heads, labels), graph)
     return draw_arcs(
         forms,
         arcs,
@@ -89,6 +93,13 @@ def compared_arcs(arcs: Sequence[Arc], others: Sequence[Arc]) -> list[Arc]:
         if (arc.head, arc.mod, arc.label) not in here
     ]
     return mine + theirs
+
+
+def graph_arcs(arcs: Sequence[Arc], graph: Sequence[Sequence[tuple[int, str]]]) -> list[Arc]:
+    """Return the arcs of a tree, and below them the other edges of its enhanced graph."""
+    known = {(arc.head, arc.mod) for arc in arcs}
+    edges = [(head, m, label) for m, own in enumerate(graph, start=1) for head, label in own]
+    return [*arcs, *(Arc(*x, classes="theirs", below=True) for x in edges if x[:2] not in known)]
 
 
 def draw_arcs(

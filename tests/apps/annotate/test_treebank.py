@@ -15,11 +15,14 @@ from bbparse.apps.annotate.completion import Completer
 from bbparse.apps.annotate.marks import Marks
 from bbparse.apps.annotate.treebank import Act, Conflict, Impossible, Treebank
 from bbparse.apps.annotate.view import options_view, row, rows, search, sentence_view
+from bbparse.models.graph.training import train_enhancer
 from bbparse.parser.combine import combine, with_disputes
 from bbparse.parser.validity.rules import Rules
 from bbparse.runtime.errors import OutputError
 from bbparse.treebank import Sentence, format_sentence, read_conllu
+from bbparse.treebank.graph import read_graph
 from bbparse.treebank.sentence import check_tree
+from tests import graphs
 from tests.apps.annotate.conftest import TEXT, Opened, completer, does
 from tests.oracles.enumerate import enumerate_trees
 
@@ -358,3 +361,25 @@ def test_lists(opened: Opened) -> None:
     assert [each["index"] for each in rows(treebank, 2)] == [2]
     assert search(treebank, "form", "CAT") == [2]
     assert search(treebank, "relation", "det") == [0, 2]
+
+
+def test_graphs_follow_the_tree(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DEPS of a sentence that had some become those of the new tree; the page draws new edges."""
+    enhancer = train_enhancer(graphs.sentences(1, 200))
+    monkeypatch.setattr(completer().parser.model, "enhancer", enhancer)
+    treebank = opened()
+    arcs = {1: (2, "nsubj"), 2: (0, "root"), 3: (1, "conj")}
+    for m, (head, label) in arcs.items():
+        does(treebank, 1, "fix", m, head=head, label=label)
+    assert sentence_view(treebank, 1)["svg"].count('"bbp-arc theirs"') == 1
+    does(treebank, 2, "fix", 1, head=2)
+    treebank.save()
+    first, second, third = read_conllu(opened.path)
+    assert {edge[:2] for edge in read_graph(second) if edge.dependent == 3} == {
+        *((1, "conj"), (2, "nsubj"))
+    }
+    assert read_graph(third) == []  # as before
+    assert any(edge.dependent == "2.1" for edge in read_graph(first))
+    does(treebank, 0, "fix", 1, head=2)
+    treebank.save()
+    assert {edge.dependent for edge in read_graph(next(read_conllu(opened.path)))} == {1, 2, 3, 4}

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 import bbparse
+from bbparse.apps.explain import explain, page
+from bbparse.parser.parser import Parser
 from bbparse.treebank import format_sentence, read_conllu, write_conllu
 from bbparse.treebank.graph import collapsed_graph, format_deps, with_deps
 from tests import graphs, toy
@@ -99,3 +101,19 @@ def test_training_learns_graphs(run: Run, train: Path, tmp_path: Path) -> None:
     entries = json.loads(run("model", path, "--json").out)
     assert entries["enhanced"]["control"] > 50
     assert run("enhance", train, "--model", path).out == train.read_text()
+
+
+def test_pages_and_pictures_show_new_edges(model: Path) -> None:
+    """Dashed, below the words: as many as the graph has edges that are no arcs."""
+    parser = Parser.load(model)
+    seen = 0
+    for sentence in toy.dev_sentences():
+        tree = bbparse.Pipeline(parser)(sentence, valid="none")[0].best
+        new = sum(head != tree.heads[m - 1] for head, _, m in tree.graph)
+        assert tree.to_svg(graph=True).count('"bbp-arc theirs"') == new
+        assert "theirs" not in tree.to_svg().partition("</style>")[2]
+        if new and not seen:
+            text = page(explain(parser, sentence), model="toy.model")
+            assert text.count('"bbp-arc theirs"') == new
+        seen += new
+    assert seen
