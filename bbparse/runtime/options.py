@@ -55,7 +55,7 @@ def check_number(
     if value is None and allowed.optional:
         return
     is_plain = type(value) is (int if allowed.whole else float)
-    if is_plain and allowed.least <= value <= allowed.most:
+    if is_plain and allowed.least <= value <= min(allowed.most, _MOST):
         return
     right, kind = (Integral, "a whole number") if allowed.whole else (Real, "a number")
     number: Any = value

@@ -143,9 +143,10 @@ def draw_problem(rng: np.random.Generator, small: bool = False) -> Problem:
     if rng.random() < 0.25:
         problem = constrained(rng, problem)
     problem = proportioned(rng, problem)
-    if rng.random() < 0.08:
-        problem = in_quanta(rng, problem)
-    return softened(rng, problem) if rng.random() < 0.15 else problem
+    *_, more = rng.spawn(3)  # what is drawn by ``rng`` stays what it was
+    if more.random() < 0.08:
+        problem = in_quanta(more, problem)
+    return softened(more, problem) if more.random() < 0.15 else problem
 
 
 def draw_large(rng: np.random.Generator) -> Problem:
