@@ -16,7 +16,7 @@ from bbparse.treebank.drawing.formats import VERSION, Style, as_conllu, as_tree,
 from bbparse.treebank.drawing.layout import count
 from bbparse.treebank.drawing.svg import draw_svg, markup
 from bbparse.treebank.drawing.text import draw_text
-from bbparse.treebank.graph import WordEdge
+from bbparse.treebank.graph import WordEdge, edge_confidences
 from bbparse.treebank.sentence import ScoredTree, miscs, offsets
 
 
@@ -90,6 +90,11 @@ class Tree(ScoredTree):
         """The edges of the enhanced graph, by dependent; none if the model makes no graphs."""
         words = enumerate(self.enhanced, start=1)
         return [WordEdge(*edge, m) for m, edges in words for edge in edges]
+
+    @property
+    def edge_confidences(self) -> list[float]:
+        """The probability of each edge of `graph`; none if confidences were not requested."""
+        return [value for values in edge_confidences(self) for value in values]
 
     @property
     def words(self) -> list[Word]:

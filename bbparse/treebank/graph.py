@@ -6,6 +6,7 @@ its line, such as ``"8.1"``.
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections import Counter, defaultdict
@@ -14,7 +15,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from bbparse.runtime.errors import TreebankError
-from bbparse.treebank.sentence import Sentence
+from bbparse.treebank.sentence import ScoredTree, Sentence
 
 NodeId = int | str
 """Number of a word (0: the root), or the id of an empty node."""
@@ -289,3 +290,29 @@ def ancestors(word: int, heads: Sequence[int]) -> list[int]:
     while word and (word := heads[word - 1]) not in found:
         found[word] = None
     return [*found]
+
+
+def path_between(head: int, dependent: int, heads: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Return the words whose arcs join two words of a tree: up from the dependent, and the head."""
+    up, down = [dependent, *ancestors(dependent, heads)], [head, *ancestors(head, heads)]
+    while len(up) > 1 and len(down) > 1 and up[-2] == down[-2]:
+        up.pop()
+        down.pop()
+    return up[:-1], down[:-1]
+
+
+def edge_confidences(tree: ScoredTree) -> list[list[float]]:
+    """Return the probability of each edge of a tree's graph: that all arcs on its path are right.
+
+    They are the products of the probabilities of the arcs; nothing if the tree has none.
+    """
+    if not tree.confidences:
+        return []
+    return [
+        [
+            math.prod(tree.confidences[x - 1] for side in path for x in side)
+            for head, _ in edges
+            for path in [path_between(head, m, tree.heads)]
+        ]
+        for m, edges in enumerate(tree.enhanced, start=1)
+    ]

@@ -6,6 +6,7 @@ import io
 import random
 from argparse import Namespace
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,12 +21,14 @@ from bbparse.treebank.graph import (
     WordEdge,
     collapsed,
     collapsed_graph,
+    edge_confidences,
     format_deps,
     graph_faults,
     matches,
     read_graph,
     with_deps,
 )
+from bbparse.treebank.sentence import ScoredTree
 
 #: "I like tea and you [like] coffee": the second verb is an empty node.
 GAPPING = """\
@@ -219,3 +222,12 @@ def test_faults_of_graphs(old: str, new: str, name: str) -> None:
         assert list(graph_faults(sentence_of(GAPPING.replace("2:nsubj", label)))) == []
     faults = list(graph_faults(sentence_of(GAPPING.replace(old, new, 1))))
     assert {text.partition(":")[0] for _, text in faults} == {name}
+
+
+def test_an_edge_is_as_sure_as_the_arcs_on_its_path() -> None:
+    """Word 1 is the subject of 2, whose conjunct 3 shares it."""
+    tree = ScoredTree((2, 0, 2), 0.0, 0.0, True, ("nsubj", "root", "conj"))
+    assert edge_confidences(tree) == []
+    graph = (((2, "nsubj"), (3, "nsubj")), ((0, "root"),), ((2, "conj"),))
+    tree = replace(tree, enhanced=graph, confidences=(0.5, 0.9, 0.8))
+    assert edge_confidences(tree) == [[0.5, pytest.approx(0.4)], [0.9], [0.8]]

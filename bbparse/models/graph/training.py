@@ -21,7 +21,7 @@ from bbparse.models.graph.paths import (
 from bbparse.models.graph.recipes import Ends, Marks
 from bbparse.models.graph.words import AnyTree, Vocabulary
 from bbparse.runtime.arrays import Float32s, Float64s, Ints, Longs
-from bbparse.treebank.graph import WordEdge, ancestors, collapsed_graph, enhancement
+from bbparse.treebank.graph import WordEdge, collapsed_graph, enhancement, path_between
 from bbparse.treebank.sentence import Sentence
 
 #: Fewest occurrences of a path, a class or a feature of a class that count.
@@ -188,14 +188,10 @@ def template_of(
     head: int, dependent: int, heads: Sequence[int], labels: Sequence[str]
 ) -> Template | None:
     """Return the labels of the path between two words of a tree; None for more than three arcs."""
-    up, down = [dependent, *ancestors(dependent, heads)], [head, *ancestors(head, heads)]
-    while len(up) > 1 and len(down) > 1 and up[-2] == down[-2]:
-        up.pop()
-        down.pop()
-    if len(up) + len(down) - 2 > MAX_ARCS:
+    up, down = path_between(head, dependent, heads)
+    if len(up) + len(down) > MAX_ARCS:
         return None
-    names = [tuple(labels[m - 1] for m in side[:-1]) for side in (up, down)]
-    return names[0], names[1][::-1]
+    return tuple(labels[m - 1] for m in up), tuple(labels[m - 1] for m in reversed(down))
 
 
 def fit(starts: Longs, features: Ints, classes: Ints, shape: tuple[int, int]) -> Float64s:

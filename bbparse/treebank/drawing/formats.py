@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from bbparse.treebank import Sentence, format_sentence
 from bbparse.treebank.drawing.layout import count, printable
 from bbparse.treebank.drawing.text import draw_text, painted
+from bbparse.treebank.graph import edge_confidences
 from bbparse.treebank.sentence import ScoredTree, miscs, multiword_tokens, offsets, pieces
 from bbparse.treebank.trees import changed_words
 
@@ -35,6 +36,7 @@ def tree_record(tree: ScoredTree) -> dict[str, Any]:
         "runner_up_heads": list(tree.runner_up_heads) or None,
         "top2_probabilities": list(tree.top2_probabilities) or None,
         "enhanced": [[list(edge) for edge in edges] for edges in tree.enhanced] or None,
+        "edge_confidences": edge_confidences(tree) or None,
     }
 
 
