@@ -31,6 +31,8 @@ _ENDING = [getattr(signal, x) for x in ("SIGINT", "SIGTERM", "SIGHUP") if hasatt
 _lock = threading.Lock()  # held while a step begins, and for ever once the process is ending
 _undo: dict[object, Callable[[], object]] = {}
 _stops: list[Callable[[int], object]] = []  # of servers that end by themselves
+#: Called several times a second by the main thread while it waits in `beside_main`.
+while_waiting: list[Callable[[], object]] = []
 
 
 @contextmanager
@@ -86,6 +88,8 @@ def beside_main(work: Callable[[], int]) -> int:
     result = in_thread(work)
     result.add_done_callback(lambda _: events.put(0))
     while not result.done():
+        for call in while_waiting:
+            call()
         with suppress(Empty):
             number = events.get(timeout=0.2)  # a signal that another thread gets wakes nobody
             if number:

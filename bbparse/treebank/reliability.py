@@ -136,8 +136,10 @@ def _measure(
     pairs = list(combinations(range(n_annotators), 2))
     n_known = known.sum(axis=0)
     paired = known & (n_known >= 2)  # values that alpha compares
-    used, where = values[paired], np.broadcast_to(sentence, values.shape)[paired]
-    bins = values + n * np.arange(n_annotators)[:, None]
+    where = np.broadcast_to(sentence, values.shape)
+    by_annotator = values + n * np.arange(n_annotators)[:, None]
+    counts_by_annotator = _counter(by_annotator.ravel(), where.ravel(), n_annotators * n)
+    counts_of_paired = None if paired.all() else _counter(values[paired], where[paired], n)
 
     def by_sentence(of_word: Flags | Float64s) -> Float64s:
         return np.bincount(sentence, of_word, n_sentences).astype(np.float64)
@@ -150,18 +152,36 @@ def _measure(
     def measure(weights: Float64s) -> tuple[float, float, float]:
         total = weights @ lengths
         agreed = same @ weights / total
-        of_values = np.tile(weights[sentence], n_annotators)
-        shares = np.bincount(bins.ravel(), of_values, n_annotators * n).reshape(-1, n) / total
+        counts = counts_by_annotator(weights).reshape(-1, n)
+        shares = counts / total
         chance = [float(shares[a] @ shares[b]) for a, b in pairs]
         kappas = [(p - e) / (1.0 - e) if e < 1.0 else np.nan for p, e in zip(agreed, chance)]
-        counts = np.bincount(used, weights[where], n)
-        n_used = counts.sum()
-        rate = weights @ differing * (n_used - 1.0)
-        expected = n_used**2 - counts @ counts
+        pooled = counts_of_paired(weights) if counts_of_paired else counts.sum(axis=0)
+        n_pooled = pooled.sum()
+        rate = weights @ differing * (n_pooled - 1.0)
+        expected = n_pooled**2 - pooled @ pooled
         alpha = float(1.0 - rate / expected) if expected > 0.0 else np.nan
         return float(agreed.mean()), float(np.mean(kappas)), alpha
 
     return measure
+
+
+def _counter(bins: Longs, sentence: Longs, n: int) -> Callable[[Float64s], Float64s]:
+    """Return a function that counts n bins with weights of sentences
+
+    The words of a bin stand together, so that their weights are summed where they are read.
+    """
+    order = np.argsort(bins, kind="stable")
+    present, starts = np.unique(bins[order], return_index=True)
+    where = sentence[order]
+
+    def counts(weights: Float64s) -> Float64s:
+        result = np.zeros(n)
+        if len(present):
+            result[present] = np.add.reduceat(weights[where], starts)
+        return result
+
+    return counts
 
 
 def rows(

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bbparse.runtime.errors import TreebankError
+from bbparse.runtime.progress import watched
 from bbparse.treebank.evaluation import COUNTS, MEASURES, Tally, tallied
 from bbparse.treebank.sentence import Sentence
 
@@ -112,7 +113,7 @@ def _resampled(n: int, draws: int) -> Iterator[NDArray[np.int64]]:
     import numpy as np
 
     rng = np.random.default_rng(_SEED)
-    for start in range(0, draws, _AT_ONCE):
+    for start in watched(range(0, draws, _AT_ONCE), "intervals", ""):
         drawn = rng.integers(0, n, (min(_AT_ONCE, draws - start), n))
         yield np.stack([np.bincount(draw, minlength=n) for draw in drawn])
 
@@ -122,7 +123,7 @@ def _coins(n: int, draws: int) -> Iterator[NDArray[np.int64]]:
     import numpy as np
 
     rng = np.random.default_rng(_SEED)
-    for start in range(0, draws, _AT_ONCE):
+    for start in watched(range(0, draws, _AT_ONCE), "p-values", ""):
         yield rng.integers(0, 2, (min(_AT_ONCE, draws - start), n))
 
 

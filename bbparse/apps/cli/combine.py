@@ -17,6 +17,7 @@ from bbparse.parser.validity.repair import MAX_WEIGHT, RepairOptions
 from bbparse.parser.validity.rules import Rules
 from bbparse.runtime.errors import TreebankError, counted
 from bbparse.runtime.output import open_output
+from bbparse.runtime.progress import watched
 from bbparse.treebank import Sentence, read_conllu
 from bbparse.treebank.drawing.formats import Style, conllu_of
 from bbparse.treebank.evaluation import in_order_of
@@ -73,7 +74,7 @@ def combine(
         say("weights: " + ", ".join(f"{x} {w:.2f}" for x, w in zip(sources, by_file)))
     counts: Counter[str] = Counter()
     with open_output(output) as stream:
-        for parses in _together(sources, files):
+        for parses in watched(_together(sources, files), "combined"):
             of_words = None
             if weights == "confidence":
                 of_words = [misc_weights(p, "Confidence") or [] for p in parses]

@@ -169,7 +169,7 @@ def parse_files(
                 tell(f"skipped: {line}")
             if answer.error is not None:
                 raise answer.error
-            bar.set_description_str(f"{count:,} sentences" if size else None, refresh=False)
+            bar.set_description_str(f"{count:,} sentences, " if size else None, refresh=False)
             bar.update(len(section.raw) if size else section.n_sentences)
             if output == "-":
                 stream.flush()  # a reader may wait for it before writing the next section

@@ -21,6 +21,7 @@ from bbparse.parser.validity.repair import repair as find_repair
 from bbparse.parser.validity.rules import Rules
 from bbparse.runtime.errors import TreebankError, counted
 from bbparse.runtime.output import open_output
+from bbparse.runtime.progress import watched
 from bbparse.treebank import NO_HEAD, Sentence, read_conllu, write_conllu
 from bbparse.treebank.sentence import misc_values
 from bbparse.treebank.writing import with_tree
@@ -94,7 +95,8 @@ def repair(
 
     def results() -> Iterator[Repair]:
         if not search["consistent"]:
-            for sentence in read_conllu(source):
+            given = read_conllu(source)
+            for sentence in given if report_file is None else watched(given, "repaired"):
                 yield find_repair(sentence, rules, misc_weights(sentence, key), settings)
             return
         sentences = list(read_conllu(source))

@@ -89,7 +89,7 @@ def parse_corpus(
                             words=entry.words,
                             left_out=entry.left_out,
                         )
-                        bar.set_description_str(f"{number}/{len(todo)} shards")
+                        bar.set_description_str(f"{number}/{len(todo)} shards, ")
                         bar.update(sizes[entry.output])
             finally:
                 tidy()

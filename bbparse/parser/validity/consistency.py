@@ -18,6 +18,7 @@ from typing import NamedTuple, TypeAlias
 
 from bbparse.parser.validity.repair import Repair, RepairOptions, Wanted, repair
 from bbparse.parser.validity.rules import Rules
+from bbparse.runtime.progress import watched
 from bbparse.treebank import Sentence
 from bbparse.treebank.variation import Analysis, variations
 
@@ -60,9 +61,10 @@ class Consistency:
             new = self._varying(trees)
             self.nuclei += new
             self.proved, choice = True, dict[int, Wanted]()
-            for group in self._groups():
+            for group in watched(self._groups(), "variations", " groups"):
                 choice.update(self._cheapest(group))
-            self.repairs = [self._repair(i, choice.get(i, {})) for i in range(len(sentences))]
+            numbers = watched(range(len(sentences)), "repaired")
+            self.repairs = [self._repair(i, choice.get(i, {})) for i in numbers]
             if not new:
                 return
             pairs = zip(sentences, self.repairs)
