@@ -1,4 +1,4 @@
-"""Accuracy against words a second, by the number of networks: words in, own tags and trees out.
+"""Accuracy against words a second, by number of networks: words in, own tags and trees out.
 
     python bench/speed.py DEV [--model NAME…] [--times N] [--repeat N]
 
@@ -21,6 +21,7 @@ from measure import HERE, arguments, markdown, race, write_result
 from throughput import parse_file, text_of
 
 from bbparse.apps.tuning.plots import PALETTE, label, new_figure, save_figure
+from bbparse.models import MODELS
 from bbparse.parser.parser import Parser
 from bbparse.treebank import Sentence, read_conllu
 from bbparse.treebank.alignment import evaluate_text
@@ -49,13 +50,14 @@ def draw(rows: dict[str, dict[str, Any]]) -> None:
     for model, colour in zip(dict.fromkeys(row["model"] for row in rows.values()), PALETTE):
         points = [row for row in rows.values() if row["model"] == model]
         speeds = [row["words_per_second"] for row in points]
-        ax.plot(speeds, [row["las"] for row in points], "o-", color=colour, label=model)
+        title = f"{model}, {points[0]['megabytes']:.0f} MB"
+        ax.plot(speeds, [row["las"] for row in points], "o-", color=colour, label=title)
         for row, speed in zip(points, speeds):
             ax.annotate(row["networks"], (speed, row["las"]), (6, 4), textcoords="offset points")
     for name, (speed, las) in PUBLISHED.items():
         ax.plot(speed, las, "o", color="0.5", fillstyle="none")
         ax.annotate(f"{name} (published)", (speed, las), (7, -3), textcoords="offset points")
-    ax.set_xlim(left=0)
+    ax.set_xscale("log")
     ax.legend(frameon=False)
     label(ax, "EWT dev, from words, by the number of networks", "words a second", "LAS")
     save_figure(figure, PICTURE)
@@ -63,7 +65,9 @@ def draw(rows: dict[str, dict[str, Any]]) -> None:
 
 def main() -> None:
     """Time every model with every number of its networks."""
-    given = arguments(__doc__, "dev", model=["english", "english-large"], times=2, repeat=5)
+    given = arguments(
+        __doc__, "dev", model=["english", "english-large", "english-best"], times=2, repeat=5
+    )
     gc.set_threshold(200_000, 20, 100)  # as the command does
     gold = list(read_conllu(given.dev, require_heads=True))
     words = sum(sentence.n_words for sentence in gold)
@@ -76,11 +80,12 @@ def main() -> None:
         calls = {}
         for model in dict.fromkeys(given.model):
             parser = Parser.load(model)
+            megabytes = MODELS.path(model).stat().st_size / 1e6
             for count in range(1, len(parser.maker.network.members) + 1):
                 fewer, name = parser.with_members(count), f"{model}, {count}"
                 found = evaluate_text(gold, read_conllu(parse_file(fewer, one)))
                 scores = {key: 100 * found[key].f1 for key in ("upos", "uas", "las")}
-                rows[name] = {"model": model, "networks": count, **scores}
+                rows[name] = {"model": model, "networks": count, "megabytes": megabytes, **scores}
                 calls[name] = partial(parse_file, fewer, several)
         for name, seconds in race(calls, given.repeat, clock=time.process_time).items():
             rows[name]["words_per_second"] = given.times * words / seconds
@@ -88,7 +93,8 @@ def main() -> None:
         "model, networks",
         rows.items(),
         """
-        words/s {words_per_second:,.0f} | UPOS {upos:.2f} | UAS {uas:.2f} | LAS {las:.2f}""",
+        words/s {words_per_second:,.0f} | MB {megabytes:.0f} | UPOS {upos:.2f} | UAS {uas:.2f}
+        | LAS {las:.2f}""",
     )
     write_result("speed", {"dev": Path(given.dev).name, "words": words, "rows": rows}, table)
     draw(rows)

@@ -18,7 +18,7 @@ def test_each_model_is_small_and_has_a_card() -> None:
         card = (FOLDER / f"{name}.md").read_text(encoding="utf-8")
         for promised in ("CC BY-SA 4.0", "configs/english.toml", "bbparse train", "UAS"):
             assert promised in card
-    assert total < 35_000_000  # all of it is in the wheel
+    assert total < 90_000_000  # all of it is in the wheel
 
 
 def test_text_is_parsed_and_tagged_where_no_model_is_named(run: Run, tmp_path: Path) -> None:
