@@ -24,10 +24,16 @@ from bbparse.runtime.jit import kernel
 
 
 def start_counts(tables: Sequence[Float64s]) -> Float64s:
-    """Return the first multipliers of sets: the score of the last arc, exact for linear tables."""
-    steps = [np.diff(table[table > NEG]) for table in tables]
-    first = [np.full(max(0, len(x) - 1), d[-1] if len(d) else 0.0) for x, d in zip(tables, steps)]
-    return np.concatenate([np.empty(0), *first])
+    """Return the first multipliers of sets: the score of the last arc if no other scores less.
+
+    They are exact for linear tables; for others they are 0.
+    """
+    lam = [np.zeros(max(0, len(table) - 1)) for table in tables]
+    for own, table in zip(lam, tables):
+        steps = np.diff(table[table > NEG])
+        if len(steps) and steps[-1] == steps.min():
+            own[:] = steps[-1]
+    return np.concatenate([np.empty(0), *lam])
 
 
 def largest_counts(counts: NodeCounts) -> Float64s:
