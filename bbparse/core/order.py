@@ -69,7 +69,7 @@ def with_sorted_sets(problem: P, *kinds: str) -> P:
     return problem.changed(**changes) if changes else problem
 
 
-def in_rank(solution: Solution, problem: ProblemArrays, order: Longs | None) -> Solution:
+def in_original_order(solution: Solution, problem: ProblemArrays, order: Longs | None) -> Solution:
     """Convert a solution of the result of `sort_arcs` to one of the original problem; sort ties."""
     s = solution
     arcs, heads, scores = s.arcs, s.heads, s.scores

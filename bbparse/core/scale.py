@@ -1,4 +1,4 @@
-"""Rescale a problem to its best trees, so that large scores hide no small ones.
+"""Clip and shift scores around the best trees, so that masks do not swamp float64.
 
 Let P be the sum of the maximum scores of words, parts, factors and count factors, each by itself,
 and L the score of a known tree. A tree that scores at least L loses at most D = P - L against these

@@ -191,13 +191,13 @@ class _Agreeing(Bounder[_Node]):
         return self.value
 
     def matters(self, node: _Node) -> bool:
-        return node.bound + self._doubt(node) > self.value + self.tolerance
+        return node.bound + self._rounding(node) > self.value + self.tolerance
 
-    def _doubt(self, node: _Node) -> float:
+    def _rounding(self, node: _Node) -> float:
         """Return the rounding error to add to a node's bound; 0 if it is negligible."""
         return node.noise if node.noise > self.tolerance else 0.0
 
-    def _ask(self, node: _Node) -> tuple[float, list[Flags]]:
+    def _call_oracles(self, node: _Node) -> tuple[float, list[Flags]]:
         """Call every oracle under a node's multipliers; return the bound and the maximizers."""
         self.calls += 1
         total, size, found = 0.0, 0.0, []
@@ -223,7 +223,7 @@ class _Agreeing(Bounder[_Node]):
             if not self.matters(node) or self.limits.deadline.is_over():
                 return
             node.multipliers = best
-            gone = self._beaten(node)
+            gone = self._eliminated(node)
             if not (gone & (node.dispute > 0)).any():
                 return
             node.oracles = self._restricted(node.oracles, np.zeros_like(gone), gone)
@@ -236,7 +236,7 @@ class _Agreeing(Bounder[_Node]):
         node.dispute = np.zeros(len(shared.names))
         step = np.inf
         for call in range(1, calls + 1):
-            bound, found = self._ask(node)
+            bound, found = self._call_oracles(node)
             step = min(step, self.step)
             if bound == NEG:
                 node.bound = NEG
@@ -247,7 +247,7 @@ class _Agreeing(Bounder[_Node]):
                 lowest, best = bound, node.multipliers.copy()
             agreed = not excess.any()
             if agreed:
-                self._agreed(np.asarray(y.any(0)))
+                self._offer_agreed(np.asarray(y.any(0)))
             elif call & (call - 1) == 0:
                 self._complete(node, found)
             node.bound = min(node.bound, lowest)
@@ -265,7 +265,7 @@ class _Agreeing(Bounder[_Node]):
             last = bound
         return best
 
-    def _agreed(self, on: Flags) -> None:
+    def _offer_agreed(self, on: Flags) -> None:
         """Offer the best structures whose shared coordinates are ``on``, without multipliers."""
         best = []
         for k, whole in enumerate(self.oracles):
@@ -301,7 +301,7 @@ class _Agreeing(Bounder[_Node]):
             else:
                 self._offer(joint, scores)
 
-    def _beaten(self, node: _Node) -> Flags:
+    def _eliminated(self, node: _Node) -> Flags:
         """Return the shared coordinates (bool[S]) that no better joint structure of a node has."""
         total = np.zeros(len(self.shared.names))
         for k, oracle in enumerate(node.oracles):
@@ -309,7 +309,7 @@ class _Agreeing(Bounder[_Node]):
             marginals = np.full(len(total), _best(k, oracle, scores).value)
             marginals[self.shared.number[k]] = oracle.max_marginals(scores)[self.shared.own[k]]
             total += marginals
-        return total + self._doubt(node) <= self.value + self.tolerance
+        return total + self._rounding(node) <= self.value + self.tolerance
 
     def _restricted(self, oracles: list[Oracle], on: Flags, off: Flags) -> list[Oracle]:
         return [self.shared.restrict(k, oracle, on, off) for k, oracle in enumerate(oracles)]
@@ -330,7 +330,7 @@ class _Agreeing(Bounder[_Node]):
             multipliers = np.zeros_like(multipliers)
         chosen[np.argmax(dispute)] = True
         none = np.zeros_like(chosen)
-        node.bound += self._doubt(node)  # which the parts inherit
+        node.bound += self._rounding(node)  # which the parts inherit
         return [
             _Node(
                 oracles=self._restricted(node.oracles, on, off),

@@ -11,13 +11,13 @@ import numpy as np
 from bbparse.core.check import MAX_SCORE
 from bbparse.inference.oracles.nonprojective.arborescence import best_arborescence
 from bbparse.inference.oracles.projective.dense import eisner
-from bbparse.inference.search.proportion import in_doubt
+from bbparse.inference.search.rescaling import rounding_matters
 from bbparse.runtime.jit import kernel
 
 # This fraction of the numbers added bounds the rounding of the sums of a tree from above.
 _ROUNDING = 2.0**-46
 #: The same in kernels.
-_in_doubt = kernel(in_doubt, inline=True)
+_rounding_matters = kernel(rounding_matters, inline=True)
 
 
 @kernel
@@ -41,7 +41,7 @@ def _crossing_tree(square, single_root, heads):
 
 
 @kernel
-def _is_tree_in_proportion(square, single_root, heads, largest):
+def _is_certain(square, single_root, heads, largest):
     """Return True if there are heads for all words, and no term of the tree may be lost."""
     n = square.shape[0] - 1
     size, least, tops = 0.0, np.inf, 0
@@ -55,7 +55,7 @@ def _is_tree_in_proportion(square, single_root, heads, largest):
         if 0.0 < magnitude < least:
             least = magnitude
     slack = _ROUNDING * n * max(largest, size)
-    if _in_doubt(slack, size, least):
+    if _rounding_matters(slack, size, least):
         return False
     return tops == 1 or not single_root
 
@@ -67,7 +67,7 @@ def best_heads(scores, projective, single_root, heads):
     ``scores[d, h]``, float64[n + 1, n + 1], is of the arc from head h to dependent d, -inf if there
     is none; row 0 and the diagonal are ignored. ``heads`` int32[n + 1] is written, but for the
     first. False: `bbparse.solve` has to look. Scores are no numbers, few arcs are left (its charts
-    are then faster), there may be no tree, or terms are so far out of proportion that rounding
+    are then faster), there may be no tree, or terms differ so much in magnitude that rounding
     could hide some.
     """
     n = scores.shape[0] - 1
@@ -91,4 +91,4 @@ def best_heads(scores, projective, single_root, heads):
             heads[m] = tree[m]
     else:
         largest = _crossing_tree(square, single_root, heads)
-    return _is_tree_in_proportion(square, single_root, heads, largest)
+    return _is_certain(square, single_root, heads, largest)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from bbparse.core import Problem, Solution
-from bbparse.core.order import in_rank, ranked, sort_arcs, with_sorted_sets
+from bbparse.core.order import in_original_order, ranked, sort_arcs, with_sorted_sets
 from bbparse.core.score import score_trees
 from bbparse.core.tree import most_trees
 from bbparse.inference.oracles.projective.recurrences import recurrence_for
@@ -23,7 +23,7 @@ from bbparse.inference.programs.ilp import solve_ilp
 from bbparse.inference.programs.price_and_cut import price_and_cut
 from bbparse.inference.search.lagrangian import Lagrangian, Observer, Outcome, make_root
 from bbparse.inference.search.linear import LISTED, ROUNDING, is_linear, linear_trees
-from bbparse.inference.search.proportion import Answer, in_doubt, settled
+from bbparse.inference.search.rescaling import Answer, resolved_at_scale, rounding_matters
 from bbparse.inference.search.search import SearchLimits
 from bbparse.inference.search.settings import DEFAULT, SearchSettings
 from bbparse.runtime.arrays import Longs
@@ -107,9 +107,11 @@ def find_trees(problem: Problem, method: str, options: Options) -> Solution:
         ordered, order = _sorted(problem)
         answer = _branch_and_bound(ordered, options)
     found = answer.solution
-    if _in_doubt(ordered, answer, options.k_best):  # HiGHS would take seconds for some words
-        found = settled(ordered, answer, _branch_and_bound, options)
-    return in_rank(found, problem, order)
+    if _rounding_matters(
+        ordered, answer, options.k_best
+    ):  # HiGHS would take seconds for some words
+        found = resolved_at_scale(ordered, answer, _branch_and_bound, options)
+    return in_original_order(found, problem, order)
 
 
 def _sorted(problem: Problem) -> tuple[Problem, Longs | None]:
@@ -140,13 +142,13 @@ def work_of(solution: Solution) -> float:
     return solution.stats.get("dp_work", 0.0) * solution.stats.get("edges", 0)
 
 
-def _in_doubt(problem: Problem, answer: Answer, k: int) -> bool:
+def _rounding_matters(problem: Problem, answer: Answer, k: int) -> bool:
     """Return True if the slack of a solution could hide terms of its trees."""
     solution, slack, sizes = answer
     all_trees = len(solution) < k and solution.status in ("optimal", "infeasible")
     if all_trees or problem.quantum > 2.0 * slack:
         return False
-    return any(in_doubt(slack, size, least) for size, least in sizes.T.tolist())
+    return any(rounding_matters(slack, size, least) for size, least in sizes.T.tolist())
 
 
 def _by_programs(method: str, problem: Problem, options: Options) -> Answer:

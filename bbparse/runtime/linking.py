@@ -1,9 +1,9 @@
-"""Compile kernels that call kernels in 0.7 of the time that numba takes.
+"""Compile kernels that call kernels in 0.63 of the time that numba takes.
 
-numba optimises each function with all that it calls, and generates code and an entry point for
-Python: a kernel deep down again for each kernel above it. Here, what a kernel calls stays much as
-numba's front end left it (a *part*), until a kernel that Python calls (a *whole*) includes all its
-parts and is optimised once. This depends on numba's internals: `pyproject.toml` limits its version.
+numba re-optimizes a callee once per caller, and generates code and an entry point for Python each
+time. Here, a callee stays much as numba's front end left it (a *part*), until a kernel that Python
+calls (a *whole*) includes all its parts and is optimized once. This depends on numba's internals:
+`pyproject.toml` limits its version.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bbparse.core import Problem, Solution
-from bbparse.core.order import in_rank, ranked, sort_arcs
+from bbparse.core.order import in_original_order, ranked, sort_arcs
 from bbparse.core.parts import FIELDS
 from bbparse.core.proof import ARRAYS, Proof, rounding_of
 from bbparse.core.score import tree_terms
@@ -67,7 +67,7 @@ def answer_of(case: Case) -> Solution:
     if "delayed" in options:
         ordered, order = sort_arcs(p)
         found = price_and_cut(ordered, case.k_best, delayed=options["delayed"])
-        return in_rank(within(ordered, found, case.k_best), p, order)
+        return in_original_order(within(ordered, found, case.k_best), p, order)
     for _ in range(2):  # the first call may load kernels
         started = time.process_time()
         answer = solve(p, k_best=case.k_best, explain=False, proof=case.kind == "proof", **options)

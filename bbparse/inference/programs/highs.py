@@ -97,21 +97,21 @@ class Program:
         self.cost: list[float] = []  # cost, bounds and integrality of each column
         self.lower: list[float] = []
         self.upper: list[float] = []
-        self.whole: list[bool] = []
+        self.integral: list[bool] = []
         self.low: list[float] = []  # bounds of each row, infinite where there are none
         self.high: list[float] = []
         self.constant = 0.0  # added to the objective
         self._row, self._column, self._value = array("i"), array("i"), array("d")
 
     def column(
-        self, cost: float, upper: float, whole: bool = False, rows: Iterable[int] = ()
+        self, cost: float, upper: float, integral: bool = False, rows: Iterable[int] = ()
     ) -> int:
         """Add a column from 0 to `upper`, with an entry of 1 in some rows; return its index."""
         index = len(self.cost)
         self.cost.append(cost)
         self.lower.append(0.0)
         self.upper.append(upper)
-        self.whole.append(whole)
+        self.integral.append(integral)
         for row in rows:
             self._row.append(row)
             self._column.append(index)
@@ -163,7 +163,7 @@ def compressed(major: Ints, minor: Ints, value: Float64s, size: int) -> tuple[In
 
 
 @dataclass(slots=True)
-class WholeAnswer:
+class IntegerAnswer:
     """Result of one run on an integer program, in the units of the program."""
 
     status: str  #: optimal, time_limit or infeasible; failed: anything else.
@@ -172,7 +172,9 @@ class WholeAnswer:
     nodes: int  #: Nodes of its search.
 
 
-def solve_whole(program: Program, time_limit: float, gap: float, tolerance: float) -> WholeAnswer:
+def solve_integer(
+    program: Program, time_limit: float, gap: float, tolerance: float
+) -> IntegerAnswer:
     """Solve an integer program from scratch; ``tolerance`` is in the units of :func:`unit_of`."""
     cost = np.array(program.cost)
     highspy = load_highspy()
@@ -189,7 +191,7 @@ def solve_whole(program: Program, time_limit: float, gap: float, tolerance: floa
     matrix.format_ = highspy.MatrixFormat.kRowwise
     matrix.start_, matrix.index_, matrix.value_ = compressed(*program.entries(), len(program.low))
     kinds = highspy.HighsVarType
-    lp.integrality_ = [kinds.kInteger if w else kinds.kContinuous for w in program.whole]
+    lp.integrality_ = [kinds.kInteger if w else kinds.kContinuous for w in program.integral]
     solver = new_solver(
         time_limit=time_limit,
         mip_rel_gap=gap,
@@ -205,7 +207,7 @@ def solve_whole(program: Program, time_limit: float, gap: float, tolerance: floa
     ):
         values = np.array(solver.getSolution().col_value)
     constant = program.constant - offset
-    return WholeAnswer(
+    return IntegerAnswer(
         status,
         values,
         float(info.mip_dual_bound) * scale + constant,

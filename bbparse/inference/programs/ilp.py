@@ -14,7 +14,7 @@ import numpy as np
 
 from bbparse.core import Problem, Solution
 from bbparse.core.order import ranked, with_sorted_scores
-from bbparse.inference.programs.highs import solve_whole
+from bbparse.inference.programs.highs import solve_integer
 from bbparse.inference.programs.integer_program import TreeProgram
 from bbparse.runtime.arrays import Float64s, Ints
 from bbparse.runtime.deadline import Deadline
@@ -78,7 +78,7 @@ def _best_tree(program: TreeProgram, time_limit: float, gap: float) -> _Answer:
     """Return the best tree that the rows allow."""
     if not program.count or program.impossible():
         return None, -math.inf, True, 0
-    result = solve_whole(program, time_limit, gap, _ABSOLUTE)
+    result = solve_integer(program, time_limit, gap, _ABSOLUTE)
     if result.status == "infeasible":
         return None, -math.inf, True, result.nodes
     completed = result.status == "optimal"

@@ -31,7 +31,7 @@ class TreeProgram(Program):
         self.cost = [float(s) for s in p.arc_score]
         self.lower = [1.0 if s == 1 else 0.0 for s in state]
         self.upper = [0.0 if s == -1 else 1.0 for s in state]
-        self.whole = [True] * self.count
+        self.integral = [True] * self.count
         self.by_words: dict[tuple[int, int], list[int]] = {}
         #: Sets of arcs that share exactly one arc with every tree.
         self.exclusive: list[list[int]] = [[] for _ in range(self.n)]
@@ -155,7 +155,7 @@ class TreeProgram(Program):
         """Add one column for each possible number of arcs, of which exactly one is 1."""
         for arcs, scores in set_rows(self.problem, "count"):
             columns = {
-                number: self.column(score, 1.0, whole=True)
+                number: self.column(score, 1.0, integral=True)
                 for number, score in enumerate(scores)
                 if score > -math.inf
             }

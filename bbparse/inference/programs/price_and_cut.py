@@ -78,7 +78,7 @@ class _Programs(Bounder[_Node]):
         self.master.begin()
         self.lower = np.array(program.lower[: self.master.static])
         self.upper = np.array(program.upper[: self.master.static])
-        self.whole = np.flatnonzero(program.whole[: self.master.static])
+        self.integral = np.flatnonzero(program.integral[: self.master.static])
         self.root_bound = math.nan
         self.integral_at_root = False
 
@@ -130,7 +130,7 @@ class _Programs(Bounder[_Node]):
         if not solved and self.matters(node) and not self.limits.deadline.is_over():
             x = upper  # HiGHS has no answer: branch on any arc
         tree = None if x is None else self._try(x[:arcs])
-        off = np.zeros(1) if x is None else np.abs(x[self.whole] - np.rint(x[self.whole]))
+        off = np.zeros(1) if x is None else np.abs(x[self.integral] - np.rint(x[self.integral]))
         closed = not self.matters(node)
         if math.isnan(self.root_bound):
             self.root_bound = found
@@ -143,8 +143,8 @@ class _Programs(Bounder[_Node]):
             return
         if off.max() > _WHOLE:
             # arcs first: they determine the numbers of count factors
-            place = int(np.argmax(np.where(off > _WHOLE, off + (self.whole < arcs), 0.0)))
-            column = int(self.whole[place])
+            place = int(np.argmax(np.where(off > _WHOLE, off + (self.integral < arcs), 0.0)))
+            column = int(self.integral[place])
             value = float(x[column])
         else:  # integral, yet not closed: by rounding, or because the tree is infeasible
             free = np.flatnonzero((x[:arcs] > 0.5) & (lower[:arcs] < 1.0))

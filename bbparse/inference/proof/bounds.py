@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from bbparse.inference.proof.crossing import Crossing
-from bbparse.inference.proof.exact import whole
+from bbparse.inference.proof.exact import to_units
 from bbparse.inference.proof.spans import Projective, Trees
 from bbparse.runtime.errors import VerificationError
 
@@ -47,9 +47,10 @@ class Bounds:
         self._best: Projective | Crossing = (Projective if problem.projective else Crossing)(
             problem, scored
         )
-        self._score = [whole(x) if scored else 0 for x in trees.score]
+        self._score = [to_units(x) if scored else 0 for x in trees.score]
         self._tables = [
-            [whole(x) if scored or x == -math.inf else 0 for x in table] for table in trees.tables
+            [to_units(x) if scored or x == -math.inf else 0 for x in table]
+            for table in trees.tables
         ]
         self.into: list[list[int]] = [[] for _ in range(trees.n + 1)]
         for a, m in enumerate(trees.mod):
@@ -101,16 +102,16 @@ class Bounds:
                     raise VerificationError(
                         f"{name}: factor {f} has a multiplier below 0 or not finite"
                     )
-                self._add_factor(row, f, [whole(x) for x in own], f"{name}: factor {f}")
+                self._add_factor(row, f, [to_units(x) for x in own], f"{name}: factor {f}")
         row.counts = [
-            _whole_all(counts[lo:hi], f"{name}: count factor {c}")
+            _all_to_units(counts[lo:hi], f"{name}: count factor {c}")
             for c, (lo, hi) in enumerate(pairwise(t.count_ptr))
         ]
         for arcs, lam in zip(t.sets, row.counts):
             for a, x in zip(arcs, lam):
                 row.score[a] += x
         if self.scored:
-            row.paid = _whole_all(pairs, f"{name}: a pair")
+            row.paid = _all_to_units(pairs, f"{name}: a pair")
         return row
 
     def _add_factor(self, row: Row, f: int, lam: list[int], name: str) -> None:
@@ -118,14 +119,14 @@ class Bounds:
         weight, arcs = self.trees.weights[f], self.trees.factors[f]
         shares = lam
         if weight >= 0.0:
-            missing = whole(weight) - sum(lam)
-            if not abs(missing) * 10**9 <= whole(weight):
+            missing = to_units(weight) - sum(lam)
+            if not abs(missing) * 10**9 <= to_units(weight):
                 raise VerificationError(
                     f"{name} has multipliers that do not add up to its weight {weight}"
                 )
             row.constant += max(0, missing)
         else:
-            if any(lam[1:]) or (weight > -math.inf and lam[0] > -whole(weight)):
+            if any(lam[1:]) or (weight > -math.inf and lam[0] > -to_units(weight)):
                 raise VerificationError(f"{name} has multipliers beyond its weight {weight}")
             shares = [-lam[0]] * len(arcs)
             row.constant += lam[0] * (len(arcs) - 1)
@@ -133,10 +134,10 @@ class Bounds:
             row.score[a] += x
 
 
-def _whole_all(lam: Iterable[float], name: str) -> list[int]:
+def _all_to_units(lam: Iterable[float], name: str) -> list[int]:
     found = []
     for x in lam:
         if not abs(x) < math.inf:
             raise VerificationError(f"{name} has a multiplier that is not finite")
-        found.append(whole(x))
+        found.append(to_units(x))
     return found

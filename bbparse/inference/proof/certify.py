@@ -106,14 +106,14 @@ class Certifier:
             self.precision = 1e-3
             self.relaxation = Relaxation(self.problem, False, 8.0)
         else:
-            self._aim(solution)
+            self._set_scale(solution)
         sizes = np.diff(self.problem.factor_ptr)
         #: The factor of each multiplier, and True for one of an arc that no tree has.
         self.owner = np.repeat(np.arange(len(sizes)), sizes)
         self.dead = self.relaxation.base[self.problem.factor_arcs] == -math.inf
         self.nodes = Nodes()
 
-    def _aim(self, solution: Solution) -> None:
+    def _set_scale(self, solution: Solution) -> None:
         """Set the relaxation, and the limits of bounds, at the scale of the last tree."""
         terms = tree_terms(self.problem, self.trees[-1])
         rounding, above = tolerances(self.problem, terms)
@@ -148,10 +148,10 @@ class Certifier:
     def _prove(self, space: Space, calls: int) -> list[Space]:
         """Write the node of a subspace; return the subspaces left to prove, the last one first."""
         relaxation = self.relaxation
-        relaxation.settle(space)
+        relaxation.tighten(space)
         inside = [t for t, tree in enumerate(self.trees) if space.alive[tree].all()]
         target = max([self.target, *(float(self.scores[t]) for t in inside)])
-        calls *= MORE_CALLS if relaxation.apart else 1
+        calls *= MORE_CALLS if relaxation.has_multipliers else 1
         previous, damping = math.inf, 1.0
         call = 0
         while True:
@@ -181,12 +181,12 @@ class Certifier:
         if len(poor) == 1:
             # the leaf requires this arc, which tightens its bound: bound the leaf itself
             having = self._without_and_with(space, int(poor[0]))[1]
-            self.relaxation.settle(having)
+            self.relaxation.tighten(having)
             self._write_leaf(having, self.relaxation.bound(having).value)
         else:
             self._write_leaf(space, float(value[poor].max()))
         space.alive[poor] = False
-        self.relaxation.settle(space)
+        self.relaxation.tighten(space)
         return True
 
     def _write_leaf(self, space: Space, bound: float) -> None:
@@ -200,7 +200,7 @@ class Certifier:
     def _multipliers(self, space: Space) -> Multipliers:
         """Return the multipliers of a subspace at the scale of the user's problem."""
         p, scale = self.problem, self.scale
-        factors, counts, pairs = self.relaxation.recorded(space)
+        factors, counts, pairs = self.relaxation.proof_multipliers(space)
         if scale is None:
             return factors, counts, pairs
         factors, counts, pairs = (lam * scale.unit for lam in (factors, counts, pairs))
@@ -236,7 +236,7 @@ class Certifier:
             without, space = self._without_and_with(space, arc)
             spaces.append(without)
         if fault:
-            self.relaxation.settle(space)
+            self.relaxation.tighten(space)
             self._write_leaf(space, -math.inf)
         else:
             self.nodes.leaf(TREE, score)

@@ -15,7 +15,7 @@ NONE = -(1 << 2400)
 _FAINT = NONE // 2
 
 
-def whole(x: float) -> int:
+def to_units(x: float) -> int:
     """Convert a float to a number of units; `NONE` for -inf."""
     if x == -math.inf:
         return NONE
@@ -28,6 +28,6 @@ def exists(units: int) -> bool:
     return units > _FAINT
 
 
-def rounded(units: int) -> float:
+def to_float(units: int) -> float:
     """Convert a number of units to the nearest float; -inf for sums with `NONE`."""
     return units / (1 << _BITS) if exists(units) else -math.inf

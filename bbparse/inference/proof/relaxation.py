@@ -84,8 +84,8 @@ class Relaxation:
         self._pair = np.repeat(np.arange(len(first)), np.diff(self._oracle.group_ptr))
         self._pair_mod = self.mod[first]
         self._n_pairs = len(first) if part_kinds(p) and not p.projective else 0
-        #: True if the oracle has components that must agree.
-        self.apart = scored and self._n_pairs > 0
+        #: True if the oracle has multipliers of its own: its components must agree.
+        self.has_multipliers = scored and self._n_pairs > 0
         self._factors = NodeFactors(
             p.factor_ptr.copy(),
             p.factor_arcs.copy(),
@@ -117,7 +117,7 @@ class Relaxation:
     def _of(self, space: Space) -> tuple[Any, NodeFactors, NodeCounts]:
         """Return oracle, factors and counts with the multipliers of a space."""
         oracle = self._oracle
-        if self.apart:
+        if self.has_multipliers:
             oracle = oracle._replace(u=space.pair_lam[0], v=space.pair_lam[1])
         factors = self._factors._replace(lam=space.lam)
         return oracle, factors, self._counts._replace(lam=space.count_lam)
@@ -127,10 +127,10 @@ class Relaxation:
         choices = np.bincount(self.mod[space.alive], minlength=self.n_words + 1)
         return space.alive & (choices > 1)[self.mod]
 
-    def settle(self, space: Space) -> None:
+    def tighten(self, space: Space) -> None:
         """Change multipliers in place so that fixed arcs tighten the bounds."""
         free, alive = self.free(space), space.alive[self.cnt_arcs]
-        settle_factors(self._of(space)[1], space.alive, free)
+        tighten_factors(self._of(space)[1], space.alive, free)
         counts, fixed = self._counts, alive & ~free[self.cnt_arcs]
         for lo, hi, start in zip(counts.ptr, counts.ptr[1:], counts.score_ptr):
             left = slice(start + fixed[lo:hi].sum(), start + alive[lo:hi].sum() + 1)
@@ -138,7 +138,7 @@ class Relaxation:
         # `hard` forces the copies of fixed arcs to their values
         space.count_lam[~free[self.cnt_arcs]] = -self.hard
         space.count_lam[~alive] = self.hard
-        if self.apart:  # the same for the arcs of automata
+        if self.has_multipliers:  # the same for the arcs of automata
             alive, fixed = self._pairs(space)
             space.pair_lam[:, ~alive] = 0.0
             space.pair_lam[0, fixed], space.pair_lam[1, fixed] = -self.hard, 0.0
@@ -149,11 +149,11 @@ class Relaxation:
         heads = np.bincount(self._pair_mod[alive], minlength=self.n_words + 1)
         return alive, alive & (heads == 1)[self._pair_mod]
 
-    def recorded(self, space: Space) -> Multipliers:
+    def proof_multipliers(self, space: Space) -> Multipliers:
         """Return the multipliers for a proof; those of fixed arcs have no effect and are 0."""
         count_lam = np.where(self.free(space)[self.cnt_arcs], space.count_lam, 0.0)
         pair_lam = space.pair_lam.copy()
-        if self.apart:
+        if self.has_multipliers:
             pair_lam[:, self._pairs(space)[1]] = 0.0
         return space.lam, count_lam, pair_lam
 
@@ -203,7 +203,7 @@ class Relaxation:
         return gap
 
 
-def settle_factors(factors: NodeFactors, alive: Flags, free: Flags) -> None:
+def tighten_factors(factors: NodeFactors, alive: Flags, free: Flags) -> None:
     """Change multipliers in place so that fixed arcs tighten the bounds of factors.
 
     A factor with a dead arc scores 0: its positive weight moves to that arc, or its multiplier to

@@ -17,7 +17,7 @@ import math
 from collections.abc import Sequence
 
 from bbparse.core.parts import ANY, ProblemArrays, rows_of, set_rows
-from bbparse.inference.proof.exact import NONE, exists, rounded, whole
+from bbparse.inference.proof.exact import NONE, exists, to_float, to_units
 
 
 class Reading:
@@ -32,7 +32,7 @@ class Reading:
         for table, part in zip(tables, problem.parts if scored else ()):
             for *words, score in rows_of(part):  # scores of repeated parts are added
                 key = tuple(word for word in words if word != ANY)
-                table[key] = table.get(key, 0) + whole(score)
+                table[key] = table.get(key, 0) + to_units(score)
         self.sib, self.gc, self.ogc, self.gsib = tables
 
     def link(self, g: int, h: int, inner: int, m: int) -> int:
@@ -105,7 +105,7 @@ class Trees(Reading):
             parts.append(self.gc.get((g, h, m), 0))
             if m == nearest_first[-1]:
                 parts.append(self.ogc.get((g, h, m), 0))
-        terms = [self.score[a] for a in arcs] + [rounded(x) for x in parts]
+        terms = [self.score[a] for a in arcs] + [to_float(x) for x in parts]
         terms += [w for arcs_of, w in zip(self.factors, self.weights) if chosen.issuperset(arcs_of)]
         terms += [
             table[len(chosen.intersection(arcs_of))]

@@ -27,7 +27,7 @@ from bbparse.core.proof import (
 )
 from bbparse.inference.proof.bounds import Bounds, Row, Subspace
 from bbparse.inference.proof.crossing import pairs_of
-from bbparse.inference.proof.exact import rounded, whole
+from bbparse.inference.proof.exact import to_float, to_units
 from bbparse.inference.proof.spans import Trees
 from bbparse.runtime.errors import VerificationError
 
@@ -255,8 +255,8 @@ class _Check:
                 f"leaf {node}: its bound {claimed} is above the last tree's score {self.threshold}"
             )
         bound = self._bound(node, space, scored=True)
-        if bound > whole(claimed) + whole(self.rounding):
-            raise VerificationError(f"leaf {node}: its bound is {rounded(bound)}, not {claimed}")
+        if bound > to_units(claimed) + to_units(self.rounding):
+            raise VerificationError(f"leaf {node}: its bound is {to_float(bound)}, not {claimed}")
 
     def _check_tree(self, node: int, space: Subspace) -> None:
         arcs: list[int] = []

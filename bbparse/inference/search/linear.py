@@ -138,8 +138,8 @@ def best_trees(
     )
     # Large terms may have hidden small ones: then trees have to be compared exactly.
     rounding = ROUNDING * n_words * scores[1]
-    in_doubt = (scores[2] < rounding) & (quantum <= 2.0 * rounding)
-    return BestTrees(tree, heads, scores[0], edges, (edges > 0) & ~in_doubt)
+    rounding_matters = (scores[2] < rounding) & (quantum <= 2.0 * rounding)
+    return BestTrees(tree, heads, scores[0], edges, (edges > 0) & ~rounding_matters)
 
 
 @kernel

@@ -30,7 +30,7 @@ from bbparse.core import Problem, Solution
 from bbparse.core.edit import with_sets
 from bbparse.core.scale import scaled
 from bbparse.core.score import tree_terms
-from bbparse.inference.search.proportion import resolves
+from bbparse.inference.search.rescaling import resolves
 from bbparse.parser.validity.check import Fault
 from bbparse.parser.validity.constraints import ArcLabelScores, Candidates, ForbiddenSet, SplitArcs
 from bbparse.runtime.arrays import Ints

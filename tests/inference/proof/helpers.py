@@ -11,7 +11,7 @@ import pytest
 from bbparse.core import Problem, Solution
 from bbparse.core.proof import TREE, Proof
 from bbparse.inference.proof.certify import certify
-from bbparse.inference.proof.exact import whole
+from bbparse.inference.proof.exact import to_units
 from bbparse.inference.proof.verify import verify
 from bbparse.runtime.errors import VerificationError
 from tests.oracles.enumerate import Scored, enumerate_trees
@@ -72,7 +72,7 @@ def changed(solution: Solution, **changes: Any) -> Solution:
 
 def units(scores: Any) -> list[int]:
     """Scores as the checker adds them up."""
-    return [whole(float(x)) for x in scores]
+    return [to_units(float(x)) for x in scores]
 
 
 def with_element(array: Any, index: Any, value: float) -> Any:

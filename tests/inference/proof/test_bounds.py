@@ -11,7 +11,7 @@ import pytest
 
 from bbparse.core import Problem
 from bbparse.inference.proof.certify import certify
-from bbparse.inference.proof.exact import exists, rounded
+from bbparse.inference.proof.exact import exists, to_float
 from bbparse.inference.proof.spans import Projective
 from bbparse.inference.proof.verify import verify
 from bbparse.inference.solve import solve
@@ -35,7 +35,7 @@ def check_best(rng: np.random.Generator, p: Problem, max_marked: int = 4) -> Non
             some = int(not marked.isdisjoint(arcs))
             expected[some] = max(expected[some], value)
     found = Projective(p).both(alive.tolist(), units(score), marked)
-    assert tuple(map(rounded, found)) == pytest.approx(tuple(expected), rel=1e-12, abs=1e-9)
+    assert tuple(map(to_float, found)) == pytest.approx(tuple(expected), rel=1e-12, abs=1e-9)
     bare = Projective(p, scored=False).both(alive.tolist(), units(score))
     assert (not exists(max(bare))) == (max(expected) == -math.inf)
 

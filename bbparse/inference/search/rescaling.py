@@ -1,4 +1,4 @@
-"""Best trees of numerically unbalanced problems.
+"""Re-solve numerically unbalanced problems at the scale of their best trees.
 
 A search is exact up to a fraction of the largest sum of scores that a tree could have. If the terms
 of the best trees are far smaller than that sum, as with masks of -1e12, this tolerance can hide
@@ -40,7 +40,7 @@ class Answer(NamedTuple):
     sizes: Float64s  # [2, K], the last two rows of the scores of `score_trees`
 
 
-def in_doubt(slack: float, size: float, least: float) -> bool:
+def rounding_matters(slack: float, size: float, least: float) -> bool:
     """Return True if an error of a search could hide a term of a tree, or a billionth of all."""
     return _SHORT * slack > min(TOLERANCE * size, least)
 
@@ -50,10 +50,10 @@ def resolves(problem: Problem, size: float) -> bool:
     return bool(problem.quantum) or size * RELATIVE_SLACK < grain_of(problem)
 
 
-def settled(
+def resolved_at_scale(
     problem: Problem, answer: Answer, run: Callable[[Problem, Any], Answer], options: Any
 ) -> Solution:
-    """Return the best trees of an answer in doubt and of as many more searches as help."""
+    """Re-solve at the incumbents' scale until rounding cannot change the ranking."""
     found, k = answer.solution, len(answer.solution)
     trees = _best(problem, {}, found.arcs, k)
     grain = grain_of(problem)  # scores differ by multiples of it
@@ -61,7 +61,7 @@ def settled(
     errors = np.maximum(found.upper_bounds - found.scores, 0.0) + _SHORT * answer.slack
     errors[errors < grain] = 0.0
     status, searches, at_scale, loss, count = found.status, 1, problem, math.inf, k
-    while status in ("optimal", "gap") and not all(map(_is_settled, trees.values(), errors)):
+    while status in ("optimal", "gap") and not all(map(_is_resolved, trees.values(), errors)):
         worst = list(trees.values())[-1]
         scale = scaled(at_scale, worst)
         if scale.loss > loss / 4.0:
@@ -100,7 +100,7 @@ def settled(
     return Solution(heads_of(problem, arcs), arcs, scores, bounds, proved, status, stats)
 
 
-def _is_settled(terms: list[float], error: float) -> bool:
+def _is_resolved(terms: list[float], error: float) -> bool:
     """Return True if an error hides no term of a tree, nor a billionth of its score."""
     least = min((abs(x) for x in terms if x), default=0.0)
     return error <= min(TOLERANCE * abs(math.fsum(terms)), least)
