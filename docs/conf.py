@@ -117,7 +117,7 @@ def _described(record: Any) -> Iterator[tuple[str, list[Any]]]:
 
 def _allowed(option: Any) -> str:
     expected: str = option.metadata.get("expected", "true or false")
-    shorter = {"a whole number of at least": "integer ≥", "a number above": ">"}
+    shorter = {"an integer of at least": "integer ≥", "a number above": ">"}
     for long, short in shorter.items():
         expected = expected.replace(long, short)
     return expected

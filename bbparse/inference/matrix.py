@@ -199,7 +199,7 @@ def cut(
 
 
 def as_lengths(name: str, values: Any) -> list[int]:
-    """Return numbers of words as a list; `ProblemError` if they are not one whole number each."""
+    """Return numbers of words as a list; `ProblemError` if they are not one integer each."""
     numbers = as_array(name, values, (1,), "one number of words per sentence").tolist()
     return [as_count(f"{name}[{i}]", n, 1, MAX_WORDS) for i, n in enumerate(numbers)]
 

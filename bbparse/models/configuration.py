@@ -33,7 +33,7 @@ def _checked(default: Any, right: Callable[[Any], bool], expected: str, **others
 
 
 def _whole(default: int, least: int) -> Any:
-    expected = f"a whole number of at least {least}"
+    expected = f"an integer of at least {least}"
     return _checked(default, lambda v: type(v) is int and v >= least, expected)
 
 
@@ -356,7 +356,7 @@ def read_record(cls: type[T], table: Mapping[str, Any], where: str) -> T:
 
 
 def _described(default: object) -> str:
-    names = {int: "a whole number", float: "a number", str: "a string", bool: "true or false"}
+    names = {int: "an integer", float: "a number", str: "a string", bool: "true or false"}
     return names.get(type(default), "a list of strings")
 
 

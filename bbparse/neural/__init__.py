@@ -1,1 +1,1 @@
-"""Neural networks: layers, 8-bit products, sequence networks, pretrained embeddings."""
+"""Neural networks: layers, int8 products, sequence networks, pretrained embeddings."""

@@ -1,13 +1,13 @@
-"""`ByteMatrix`: matrix products of 8-bit whole numbers, up to four times as fast as of floats.
+"""`ByteMatrix`: int8 quantization of matrix products, up to four times as fast as floats.
 
-Most numbers between layers are of the size of 1, as rows are normalised. For a product they are
-rounded to multiples of 1/16; the few that are beyond -8 to 8, one in a thousand, are cut off. That
-costs no accuracy. The weights of a trained network are multiples of a power of two in each column
-already (`bbparse.neural.packing`). Sums of products of whole numbers are exact, so they are the
-same on every machine in any order.
+Most activations are of the size of 1, as rows are normalised. They are quantized to multiples of
+1/16, and the few that are beyond -8 to 8, one in a thousand, are clipped. That costs no accuracy.
+The weights of a trained network are multiples of a power of two in each column already
+(`bbparse.neural.packing`). Sums of integer products are exact, so they are the same on every
+machine in any order.
 
-In training, products of whole numbers take the place of those of 32-bit floats
-(`bbparse.neural.dense`), too: inputs and weights are rounded as they will be in the trained
+Training is quantization-aware (`bbparse.neural.dense` has the products of 32-bit floats that
+integer products replace): activations and weights are rounded as they will be in the trained
 network. Gradients of outputs are rounded twice: to 8 bits of the largest in their row, for the
 gradients of inputs, and to 14 bits of the largest in their column, for those of weights. Gradients
 pass through all roundings (the straight-through estimator of Bengio, Léonard & Courville 2013).
@@ -121,7 +121,7 @@ def rows_to_bytes(x: Float32s, scale: Float32s, out: Bytes, units: Float32s) -> 
     """Write ``x * scale`` as bytes, in `units` of a part of the largest number of each row."""
     row = np.empty(x.shape[1], np.float32)
     # Bits of numbers without a sign are in the order of the numbers, and the compiler finds the
-    # largest whole number with vectors.
+    # largest integer with vectors.
     bits, without_sign = row.view(np.int32), np.int32(2**31 - 1)
     found = np.empty(1, np.int32)
     for r in range(np.uint64(x.shape[0])):
@@ -174,7 +174,7 @@ def _transpose(x: NDArray[Any], out: NDArray[Any]) -> None:
 
 
 class Panels(NamedTuple):
-    """A matrix of 8-bit whole numbers from -64 to 64, laid out for tiles."""
+    """An int8 matrix of numbers from -64 to 64, laid out for tiles."""
 
     #: int32[panels, inputs / 4, columns of a tile]: those of four inputs in each number.
     numbers: Ints

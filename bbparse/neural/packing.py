@@ -1,4 +1,4 @@
-"""Weights of networks as flat arrays; in files, those of matrices have 8 bits each."""
+"""Weights of networks as flat arrays; in files, those of matrices are int8."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Compilers do not find that in a loop over arrays, so the code of tiles is built by hand. Vectors are
 as wide as the processor's: 16 numbers with AVX-512, else 8. A tile multiplies 32-bit floats, or
-whole numbers of 8 bits, four of them in each 32-bit number.
+integers of 8 bits, four of them in each 32-bit number.
 
 `lane_sum` is the sum of a row of 32-bit floats, identical to the last bit on every machine. A sum
 in the order of its numbers cannot use the vectors of a processor. So a row is summed in `LANES`
@@ -114,7 +114,7 @@ def tile_of(width: int = 0, features: frozenset[str] | None = None) -> Any:
         """Emit code of a tile: rows `row + r` and columns `column + c` of a matrix product.
 
         ``out[row + r, column + c] = start[column + c] + Σ x[at + r * n + i] * panel[i, c]``, where
-        n is the length of the panel, and the product of two 32-bit whole numbers is the sum of
+        n is the length of the panel, and the product of two 32-bit integers is the sum of
         those of their four bytes.
         """
         signature = types.void(x, types.intp, panel, start, out, *[types.intp] * 2)

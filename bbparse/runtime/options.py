@@ -57,7 +57,7 @@ def check_number(
     is_plain = type(value) is (int if allowed.whole else float)
     if is_plain and allowed.least <= value <= min(allowed.most, _MOST):
         return
-    right, kind = (Integral, "a whole number") if allowed.whole else (Real, "a number")
+    right, kind = (Integral, "an integer") if allowed.whole else (Real, "a number")
     number: Any = value
     if isinstance(value, bool) or not isinstance(value, right):
         raise error(f"{name} is {value!r:.60}, expected {kind}")

@@ -33,7 +33,7 @@ def test_a_bad_problem_in_a_batch_is_named(threads: int) -> None:
     ("options", "message"),
     [
         ({"k_best": 0}, "k_best is 0, expected at least 1"),
-        ({"k_best": True}, "k_best is True, expected a whole number"),
+        ({"k_best": True}, "k_best is True, expected an integer"),
         ({"time_limit": -1}, "time_limit is -1, expected at least 0"),
         ({"time_limit": 10**400}, "time_limit is 10000000000000000000…, expected at most 1e"),
         ({"node_limit": 10**400}, "node_limit is 10000000000000000000…, expected at most 1e"),

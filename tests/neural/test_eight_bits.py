@@ -1,4 +1,4 @@
-"""Products of 8-bit numbers against whole numbers of numpy, by all instructions there are."""
+"""Products of 8-bit numbers against integers of numpy, by all instructions there are."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ class Marks:
 
 
 def whole(value: object, low: int, high: int) -> int:
-    """Return a whole number of a journal; `ValueError` if it is none or out of range."""
+    """Return an integer of a journal; `ValueError` if it is none or out of range."""
     if type(value) is not int or not low <= value <= high:
         raise ValueError
     return value

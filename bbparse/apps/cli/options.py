@@ -26,7 +26,7 @@ def prune_number(text: str) -> int:
     with suppress(ValueError):
         if text == "none" or int(text) >= 1:
             return 0 if text == "none" else int(text)
-    raise click.BadParameter(f"{text!r} is neither 'none' nor a whole number of at least 1")
+    raise click.BadParameter(f"{text!r} is neither 'none' nor an integer of at least 1")
 
 
 def _names(context: click.Context, parameter: click.Parameter, value: str) -> list[str]:

@@ -3,7 +3,7 @@
 The code shares nothing with the solver and is written to be read, not to be fast. The best
 arborescence, whose arcs also score the multipliers u and v, and the automata, which pay them,
 together bound all trees. Each automaton uses the arcs that all trees of a subspace have: those
-of words with a single candidate head. Scores are whole numbers of units
+of words with a single candidate head. Scores are integer multiples of a unit
 (:mod:`bbparse.inference.proof.exact`), and nothing is rounded.
 """
 

@@ -1,7 +1,7 @@
 """The checker's reading of a `Problem`, and its dynamic program for the best projective tree.
 
 Both are plain Python, share no code with the solver, and are written to be read, not to be fast.
-Scores are whole numbers of units (:mod:`bbparse.inference.proof.exact`), and nothing is rounded.
+Scores are integer multiples of a unit (`inference.proof.exact`), and nothing is rounded.
 
 The items are those of Koo & Collins 2010, for all kinds of parts at once:
 

@@ -30,7 +30,7 @@ def test_errors(run: Run, model: Path, tmp_path: Path) -> None:
     empty = tmp_path / "empty.conllu"
     empty.write_text("", encoding="utf-8")
     for arguments, message in (
-        (("--prune", "3,x"), "'x' is neither 'none' nor a whole number"),
+        (("--prune", "3,x"), "'x' is neither 'none' nor an integer"),
         (("--prune", ","), "expected numbers of candidate heads, separated by commas"),
         (("--plot", tmp_path / "a.gif"), "a.gif: expected a file that ends in .svg, .png, .pdf"),
     ):

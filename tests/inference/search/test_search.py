@@ -110,7 +110,7 @@ def test_impossible_backbones(name: str, message: str) -> None:
     ("change", "message"),
     [
         ({"root_calls": 0}, r"search\.root_calls is 0, expected at least 1"),
-        ({"eliminate_every": True}, r"search\.eliminate_every is True, expected a whole number"),
+        ({"eliminate_every": True}, r"search\.eliminate_every is True, expected an integer"),
     ],
 )
 def test_impossible_values_are_named(change: dict[str, Any], message: str) -> None:

@@ -352,7 +352,7 @@ def test_cut_unigram_pieces_give_the_same_states(
 
 
 def test_any_pieces_can_be_saved_and_loaded(tmp_path: Path, weights: dict[str, np.ndarray]) -> None:
-    """JSON has numbers and halves of characters, and scores that are all whole numbers."""
+    """JSON has numbers and halves of characters, and scores that are all integers."""
     odd = tokenizer()
     odd["model"]["vocab"] = [[piece, int(score)] for piece, score in odd["model"]["vocab"]]
     odd["model"]["vocab"][10:12] = [["\ud800", -3], [7, 0]]
