@@ -38,10 +38,10 @@ def error_context(place: str) -> Iterator[None]:
         raise ProblemError(f"{place}: {error}") from None
 
 
-def refuse(bad: Flags, say: Callable[[int], str]) -> None:
-    """Raise a ProblemError for the first true element; `say` makes the message from its index."""
+def refuse(bad: Flags, message: Callable[[int], str]) -> None:
+    """Raise a ProblemError for the first true element; `message` takes its index."""
     if bad.any():
-        raise ProblemError(say(int(bad.argmax())))
+        raise ProblemError(message(int(bad.argmax())))
 
 
 def off_quantum(scores: Float64s, quantum: float) -> Flags:
@@ -90,7 +90,7 @@ def as_floats(name: str, values: ArrayLike, ndim: int = 1) -> Float64s:
 
 
 def check_exact(name: str, values: NDArray[Any]) -> None:
-    """Refuse the first integer that a float64 may not hold to the last digit."""
+    """Refuse the first integer that float64 cannot represent exactly."""
     if values.dtype.kind in "iu" and values.dtype.itemsize == 8:
         flat = values.ravel()
         refuse(
@@ -103,7 +103,7 @@ def check_exact(name: str, values: NDArray[Any]) -> None:
 
 
 def unmasked(values: Any) -> Any:
-    """Return arc scores with -inf, no such arc, for what a masked array masks."""
+    """Return arc scores with -inf (no such arc) for masked elements."""
     if not np.ma.is_masked(values):
         return values
     check_exact("scores", values.filled(0))
@@ -163,7 +163,7 @@ def is_score(values: NDArray[Any]) -> Flags:
 def check_scores(name: str, scores: Float64s, allow_minus_inf: bool = False) -> None:
     """Refuse NaN, magnitudes above `MAX_SCORE` and (unless allowed) -inf."""
 
-    def say(i: int) -> str:
+    def message(i: int) -> str:
         expected = "a finite number or -inf" if allow_minus_inf else "a finite number"
         if np.isfinite(scores[i]):
             expected += f" of magnitude <= {MAX_SCORE:g}"
@@ -173,7 +173,7 @@ def check_scores(name: str, scores: Float64s, allow_minus_inf: bool = False) -> 
         return f"{name}[{i}] is {scores[i]}, expected {expected}{hint}"
 
     is_valid = is_score(scores) if allow_minus_inf else np.abs(scores) <= MAX_SCORE
-    refuse(~is_valid, say)
+    refuse(~is_valid, message)
 
 
 def first_repeat(keys: NDArray[Any]) -> tuple[int, int] | None:

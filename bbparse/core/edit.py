@@ -64,7 +64,7 @@ def named_set(
     place: str,
     each: str,
 ) -> list[list[int]]:
-    """Return what `named_arcs` gives for all arcs of a set; ``each`` formats their places."""
+    """Return `named_arcs` of each arc of a set; ``each`` formats their places."""
     if not arcs:
         raise ProblemError(f"{place} names no arc")
     choices = [named_arcs(problem, index, each.format(i), arc) for i, arc in enumerate(arcs)]

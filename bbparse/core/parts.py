@@ -110,7 +110,7 @@ def pair_keys(n_words: int, head: NDArray[Any], mod: NDArray[Any]) -> Longs:
 
 
 def take_sets(ptr: Longs, values: NDArray[Any], chosen: Flags) -> tuple[Longs, NDArray[Any]]:
-    """Return those of the sets ``values[ptr[i] : ptr[i + 1]]`` that are chosen, bool[F]."""
+    """Select sets ``values[ptr[i] : ptr[i + 1]]`` by a mask, bool[F]."""
     lengths = np.diff(ptr)
     new_ptr = np.concatenate([ptr[:1], np.cumsum(lengths[chosen])])
     return new_ptr, values[np.repeat(chosen, lengths)]

@@ -60,7 +60,7 @@ def scaled(problem: P, terms: list[float]) -> Scaled[P]:
     joined = np.unique(pair_keys(p.n_words, p.arc_head[alive], p.arc_mod[alive]))
 
     def possible(head: Any, mod: Any) -> Flags:
-        """Return whether arcs can join these words; -1 and below stand for no word."""
+        """Return True where arcs can join two words; -1 and below stand for no word."""
         is_joined: Flags = np.isin(pair_keys(p.n_words, head, mod), joined)
         return is_joined | (head < 0) | (mod < 0)
 

@@ -200,7 +200,7 @@ class _Agreeing(Bounder[_Node]):
     def _call_oracles(self, node: _Node) -> tuple[float, list[Flags]]:
         """Call every oracle under a node's multipliers; return the bound and the maximizers."""
         self.calls += 1
-        total, size, found = 0.0, 0.0, []
+        total, size, structures = 0.0, 0.0, []
         for k, oracle in enumerate(node.oracles):
             scores = self.shared.scores(k, node.multipliers[k], oracle.n_coordinates)
             best = _best(k, oracle, scores)
@@ -208,11 +208,11 @@ class _Agreeing(Bounder[_Node]):
                 return NEG, []
             total += best.value
             size += abs(best.value) + float(np.abs(scores[best.on]).sum())
-            found.append(best.on)
+            structures.append(best.on)
         if self.calls == 1 and size > 0.0:
             self.step = min(self.step, size)
         node.noise = max(node.noise, _ROUNDING * size)
-        return total, found
+        return total, structures
 
     def bound(self, node: _Node) -> None:
         """Lower a node's bound, repeatedly as long as disputed coordinates are eliminated."""
@@ -236,12 +236,12 @@ class _Agreeing(Bounder[_Node]):
         node.dispute = np.zeros(len(shared.names))
         step = np.inf
         for call in range(1, calls + 1):
-            bound, found = self._call_oracles(node)
+            bound, structures = self._call_oracles(node)
             step = min(step, self.step)
             if bound == NEG:
                 node.bound = NEG
                 return best
-            y = np.array([shared.read(k, on) for k, on in enumerate(found)], np.float64)
+            y = np.array([shared.read(k, on) for k, on in enumerate(structures)], np.float64)
             excess = np.where(shared.has, y - y.sum(0) / shared.degree, 0.0)
             if bound < lowest:
                 lowest, best = bound, node.multipliers.copy()
@@ -249,7 +249,7 @@ class _Agreeing(Bounder[_Node]):
             if agreed:
                 self._offer_agreed(np.asarray(y.any(0)))
             elif call & (call - 1) == 0:
-                self._complete(node, found)
+                self._complete(node, structures)
             node.bound = min(node.bound, lowest)
             if agreed and (node.noise <= self.tolerance or node.fixed.all()):
                 # no joint structure of the node is better
@@ -273,24 +273,24 @@ class _Agreeing(Bounder[_Node]):
             best.append(_best(k, oracle, np.zeros(oracle.n_coordinates)))
         self._offer([choice.on for choice in best], [choice.value for choice in best])
 
-    def _offer(self, found: list[Flags], scores: list[float]) -> None:
+    def _offer(self, structures: list[Flags], scores: list[float]) -> None:
         """Keep a joint structure if the oracles' own scores make it the best so far."""
         value = math.fsum(scores)
         if value > self.value:
-            self.value, self.on = value, tuple(found)
+            self.value, self.on = value, tuple(structures)
             self.tolerance = TOLERANCE * abs(value)
 
-    def _complete(self, node: _Node, found: list[Flags]) -> None:
+    def _complete(self, node: _Node, structures: list[Flags]) -> None:
         """Complete each oracle's structure to a joint one if possible, and offer that."""
-        for k, structure in enumerate(found):
+        for k, structure in enumerate(structures):
             on = self.shared.read(k, structure)
             key = (k, on.tobytes())
             if key in self.seen:
                 continue
             self.seen.add(key)
             fixed = self.shared.has[k].copy()
-            joint, scores = list(found), [NEG] * len(found)
-            for j in [k] + [j for j in range(len(found)) if j != k]:
+            joint, scores = list(structures), [NEG] * len(structures)
+            for j in [k] + [j for j in range(len(structures)) if j != k]:
                 oracle = self.shared.restrict(j, self.oracles[j], on & fixed, ~on & fixed)
                 best = _best(j, oracle, np.zeros(oracle.n_coordinates))
                 if best.value == NEG:

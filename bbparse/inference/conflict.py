@@ -93,9 +93,9 @@ def find_conflict(
         if nodes <= 0 or deadline.is_over():
             return False
         options = Options(time_limit=deadline.limit(), node_limit=min(nodes, _ONE_SEARCH))
-        found = find_trees(relaxed(problem, kept), "bb", options)
-        nodes -= max(1, int(found.stats.get("nodes", 0)))
-        return found.status == "infeasible"
+        solution = find_trees(relaxed(problem, kept), "bb", options)
+        nodes -= max(1, int(solution.stats.get("nodes", 0)))
+        return solution.status == "infeasible"
 
     constraints = sorted(constraints_of(problem), key=lambda c: _PREFERRED.index(c.kind))
     return _smallest(constraints, impossible) if impossible(constraints) else []
@@ -136,25 +136,25 @@ def constraints_of(problem: Problem) -> list[Constraint]:
     Those that methods of `Problem` have added are as these have named them.
     """
     p, named = problem, problem.named
-    found = [c for c in named if c.kind]
+    constraints = [c for c in named if c.kind]
     state = p.arc_state
     if named:  # what no method has named: states that the problem had before, or got otherwise
         state = np.where(state == _states(p, named), _states(p, named[:1]), state)
-    found += _of_states(p, state)
+    constraints += _of_states(p, state)
     factors = {f for c in named for f in c.factors}
     for f in np.flatnonzero(p.factor_score == -np.inf).tolist():
         if f not in factors:
             text = f"{arc_names(p, p.factors.members(f).tolist())} must not be in the tree together"
-            found.append(Constraint("factor", text, factors=(f,)))
+            constraints.append(Constraint("factor", text, factors=(f,)))
     counts = {i for c in named for i in c.counts}
     for i in range(len(p.count_ptr) - 1):
         if i not in counts and (p.counts.table(i) == -np.inf).any():
-            found.append(Constraint("count", _describe_count(p, i), counts=(i,)))
+            constraints.append(Constraint("count", _describe_count(p, i), counts=(i,)))
     if p.single_root:
-        found.append(Constraint("root", "there must be exactly one root (single_root)"))
+        constraints.append(Constraint("root", "there must be exactly one root (single_root)"))
     if p.projective:
-        found.append(Constraint("crossing", "arcs must not cross (projective)"))
-    return found
+        constraints.append(Constraint("crossing", "arcs must not cross (projective)"))
+    return constraints
 
 
 def _states(p: Problem, constraints: Iterable[Constraint]) -> NDArray[np.int8]:
@@ -168,7 +168,7 @@ def _states(p: Problem, constraints: Iterable[Constraint]) -> NDArray[np.int8]:
 
 def _of_states(p: Problem, states: NDArray[np.int8]) -> list[Constraint]:
     """Return the constraints that states of arcs stand for, as a user may have set them."""
-    found: list[Constraint] = []
+    constraints: list[Constraint] = []
     single = states == -1
     for m in np.unique(p.arc_mod[states != 0]).tolist():
         into = np.flatnonzero(p.arc_mod == m)
@@ -185,8 +185,8 @@ def _of_states(p: Problem, states: NDArray[np.int8]) -> list[Constraint]:
         else:
             others = f" but {head_name(allowed[0])}" if len(allowed) else ""
             text = f"all candidate heads of word {m}{others} are forbidden"
-        found.append(Constraint("head", text, held))
-    return found + forbidden_arcs(p, single)
+        constraints.append(Constraint("head", text, held))
+    return constraints + forbidden_arcs(p, single)
 
 
 def relaxed(problem: Problem, kept: list[Constraint]) -> Problem:

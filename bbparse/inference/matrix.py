@@ -71,9 +71,9 @@ def best_tree(
         padded = np.full(shape[:-1], -1, np.int32)
         rows = [padded] if padded.ndim == 1 else list(padded)
         heads = [row[: len(arcs)] for row, arcs in zip(rows, matrices)]
-    for i, (arcs, found) in enumerate(zip(matrices, heads)):
+    for i, (arcs, row) in enumerate(zip(matrices, heads)):
         square = len(arcs) > 1 and arcs.shape == (len(arcs),) * 2
-        if square and best_heads(arcs.astype(np.float64), projective, single_root, found):
+        if square and best_heads(arcs.astype(np.float64), projective, single_root, row):
             continue
         check_arcs(_name(i, shape), arcs)
         solution = solve(
@@ -82,7 +82,7 @@ def best_tree(
         if not len(solution):
             reason = "; ".join(solution.conflict) or "no tree has only these arcs"
             raise ProblemError(f"scores of sentence {i} allow no tree: {reason}; {_AXES}")
-        found[:] = solution.heads[0]
+        row[:] = solution.heads[0]
     return heads if shape is None else padded
 
 
@@ -185,7 +185,7 @@ def cut(
     numbers = as_lengths("lengths", lengths)
     if len(numbers) != len(arrays):
         raise ProblemError(f"{len(numbers)} lengths, expected {len(arrays)}, one per sentence")
-    found = []
+    unpadded = []
     for i, (array, n) in enumerate(zip(arrays, numbers)):
         shape = array.shape
         if shape[0] != shape[1] or shape[0] < 2:
@@ -194,8 +194,8 @@ def cut(
                 f" its {n} words: {_AXES}"
             )
         as_count(f"lengths[{i}]", n, 1, shape[0] - 1)
-        found.append(array[: n + 1, : n + 1])
-    return found
+        unpadded.append(array[: n + 1, : n + 1])
+    return unpadded
 
 
 def as_lengths(name: str, values: Any) -> list[int]:

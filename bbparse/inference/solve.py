@@ -122,25 +122,25 @@ def solve(  # noqa: PLR0913 – public keywords
     if tree_score is None:
         if at_most is not None or tree_limit is not None:
             raise ProblemError("at_most and tree_limit are only valid with a tree_score")
-        found = find_trees(problem, method, options)
+        solution = find_trees(problem, method, options)
     else:
         if proof or observer is not None:
             raise ProblemError("a proof or an observer is not supported with a tree_score")
         score = TreeScore(tree_score, 0.0 if at_most is None else at_most, tree_limit)
-        found = find_whole_trees(problem, method, options, score)
+        solution = find_whole_trees(problem, method, options, score)
     if proof:
-        found, _ = with_proof(problem, found, k_best, time_limit=options.deadline.limit())
-    return _complete(problem, found, options, explain)
+        solution, _ = with_proof(problem, solution, k_best, time_limit=options.deadline.limit())
+    return _complete(problem, solution, options, explain)
 
 
-def _complete(problem: Problem, found: Solution, options: Options, explain: bool) -> Solution:
+def _complete(problem: Problem, solution: Solution, options: Options, explain: bool) -> Solution:
     """Add the labels of trees to a solution, or the reasons why there is none."""
     if problem.arc_label is not None:
-        found = replace(found, labels=problem.arc_label[found.arcs])
-    if found.status != "infeasible" or found.conflict or not explain:
-        return found
+        solution = replace(solution, labels=problem.arc_label[solution.arcs])
+    if solution.status != "infeasible" or solution.conflict or not explain:
+        return solution
     conflict = explain_infeasible(problem, time_limit=options.deadline.limit())
-    return replace(found, conflict=tuple(conflict))
+    return replace(solution, conflict=tuple(conflict))
 
 
 def solve_batch(problems: Iterable[Problem], *, threads: int = 1, **options: Any) -> list[Solution]:

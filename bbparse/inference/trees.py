@@ -106,12 +106,12 @@ def find_trees(problem: Problem, method: str, options: Options) -> Solution:
     else:
         ordered, order = _sorted(problem)
         answer = _branch_and_bound(ordered, options)
-    found = answer.solution
+    solution = answer.solution
     if _rounding_matters(
         ordered, answer, options.k_best
     ):  # HiGHS would take seconds for some words
-        found = resolved_at_scale(ordered, answer, _branch_and_bound, options)
-    return in_original_order(found, problem, order)
+        solution = resolved_at_scale(ordered, answer, _branch_and_bound, options)
+    return in_original_order(solution, problem, order)
 
 
 def _sorted(problem: Problem) -> tuple[Problem, Longs | None]:
@@ -155,11 +155,11 @@ def _by_programs(method: str, problem: Problem, options: Options) -> Answer:
     """Solve with HiGHS, which is exact up to the tolerance in the method's stats."""
     o = options
     if method == "ilp":
-        found = solve_ilp(problem, o.k_best, o.deadline.limit(), o.gap)
+        solution = solve_ilp(problem, o.k_best, o.deadline.limit(), o.gap)
     else:
-        found = price_and_cut(problem, o.k_best, o.limits)
-    sizes = score_trees(problem, found.arcs)[1:]
-    return Answer(found, float(found.stats["tolerance"]), sizes)
+        solution = price_and_cut(problem, o.k_best, o.limits)
+    sizes = score_trees(problem, solution.arcs)[1:]
+    return Answer(solution, float(solution.stats["tolerance"]), sizes)
 
 
 def _branch_and_bound(problem: Problem, options: Options) -> Answer:
@@ -203,5 +203,5 @@ def _answer(problem: Problem, options: Options, outcome: Outcome, slack: float) 
     scores = score_trees(problem, trees)
     stats["upper_bound"] = max(bound, float(scores[0].max(initial=-np.inf)))
     stats["seconds"] = clock() - options.started
-    found = ranked(problem, trees, scores[0], bound, status, stats)
-    return Answer(found, slack, scores[1:])
+    solution = ranked(problem, trees, scores[0], bound, status, stats)
+    return Answer(solution, slack, scores[1:])

@@ -95,11 +95,11 @@ def find_whole_trees(
 ) -> Solution:
     """Find the k best trees by the sum of the problem's score and a score of whole trees."""
     options = replace(options, k_best=most_listed(problem, options.k_best))
-    found = _Search(problem, method, options, tree_score).run()
-    if found.status == "infeasible" and found.stats["trees_scored"]:
-        count = found.stats["trees_scored"]
-        found = replace(found, conflict=(f"tree_score is -inf for all {count} trees",))
-    return found
+    solution = _Search(problem, method, options, tree_score).run()
+    if solution.status == "infeasible" and solution.stats["trees_scored"]:
+        count = solution.stats["trees_scored"]
+        solution = replace(solution, conflict=(f"tree_score is -inf for all {count} trees",))
+    return solution
 
 
 class _Search:
@@ -132,7 +132,7 @@ class _Search:
         return self._solution(status)
 
     def _list(self, count: int) -> Solution:
-        """Return the ``count`` best trees of the problem, within what is left of the limits."""
+        """Return the ``count`` best trees of the problem, within the remaining limits."""
         o, nodes = self.options, int(self.stats.get("nodes", 0))
         left = replace(
             o,
@@ -195,8 +195,8 @@ class _Search:
             labels = [] if p.arc_label is None else p.arc_label[arcs].tolist()
             return -self.totals[tree], p.arc_head[arcs].tolist(), labels
 
-        found = [tree for tree, total in self.totals.items() if total > -math.inf]
-        trees = sorted(found, key=rank)[: self.options.k_best]
+        feasible = [tree for tree, total in self.totals.items() if total > -math.inf]
+        trees = sorted(feasible, key=rank)[: self.options.k_best]
         scores = [self.totals[tree] for tree in trees]
         self.stats |= {
             "trees_scored": len(self.totals),

@@ -205,7 +205,7 @@ class Panels(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ByteMatrix:
-    """A matrix of 8-bit numbers in whole steps, and its transpose, which only training needs."""
+    """An int8 matrix and its transpose, which only training needs."""
 
     panels: Panels
     #: float32[columns]: unit of the sums.
@@ -235,7 +235,7 @@ class ByteMatrix:
         return cls(panels[0], _scale(exponents, steps), np.float32(steps), panels[1])
 
     def input(self, x: Float32s) -> Bytes:
-        """Return numbers in whole steps as bytes, those out of range as the nearest in it.
+        """Quantize activations to bytes; values out of range are clipped.
 
         Raises `ModelError` if there are others than finite numbers.
         """

@@ -48,7 +48,7 @@ class Weights(NamedTuple):
         return product(x, self.values[f"{name}_w"], bias)
 
     def input(self, name: str, x: Float32s) -> NDArray[Any]:
-        """Return what `product` takes for ``x``: the same, or rounded to bytes."""
+        """Return ``x`` as `product` takes it: unchanged, or quantized."""
         return self.matrices[f"{name}_w"].input(x) if f"{name}_w" in self.matrices else x
 
     def back(self, name: str, x: NDArray[Any], d_out: Float32s) -> Float32s:

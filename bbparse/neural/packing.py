@@ -12,7 +12,7 @@ from bbparse.runtime.arrays import Float32s
 
 
 def in_16_bits(array: Float32s) -> Float32s:
-    """Return weights as files hold them; those that are too large become infinite."""
+    """Round weights to 16 bits, as in files; values out of range become infinite."""
     with np.errstate(over="ignore"):
         return array.astype(np.float16).astype(np.float32)
 

@@ -124,7 +124,7 @@ def fingerprint(function: FunctionType) -> str:
 
 @cache
 def _contents(function: FunctionType) -> tuple[Any, ...]:
-    """Return a digest of a function's own text and constants, and the functions that it names."""
+    """Return a digest of a function's text and constants, and the functions that it names."""
     codes = [function.__code__]
     for i, code in enumerate(codes):  # and the functions inside of it
         codes[i + 1 : i + 1] = [part for part in code.co_consts if isinstance(part, CodeType)]

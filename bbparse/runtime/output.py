@@ -206,7 +206,7 @@ def _open(path: str | int, name: str, mode: str) -> IO[bytes]:
 
 
 def _packed(file: IO[bytes], name: str) -> AbstractContextManager[Any]:
-    """Return the file, or one that packs what is written into it."""
+    """Return the file, or one that compresses its content."""
     if name.endswith(".gz"):
         # Without a name and a time, so that the same text gives the same bytes.
         return gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0)

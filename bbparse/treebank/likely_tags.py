@@ -13,7 +13,7 @@ TagNames = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 class Likely(NamedTuple):
-    """Likely values of each of n words: those of word i are ``begin[i]`` to ``begin[i + 1]``."""
+    """Likely values of n words: ``begin[i]`` to ``begin[i + 1]`` are those of word i."""
 
     begin: NDArray[np.int64]  #: int64[n + 1]
     numbers: NDArray[np.int32]  #: int32[m]: numbers of the values.

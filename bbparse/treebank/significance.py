@@ -109,7 +109,7 @@ def compare_fractions(fractions: NDArray[np.int64], resamples: int = RESAMPLES) 
 
 
 def _resampled(n: int, draws: int) -> Iterator[NDArray[np.int64]]:
-    """Draw n of n sentences with replacement, some draws at once: their numbers int64[some, n]."""
+    """Yield bootstrap samples of n sentences in blocks, int64[block, n]."""
     import numpy as np
 
     rng = np.random.default_rng(_SEED)
@@ -119,7 +119,7 @@ def _resampled(n: int, draws: int) -> Iterator[NDArray[np.int64]]:
 
 
 def _coins(n: int, draws: int) -> Iterator[NDArray[np.int64]]:
-    """Toss n fair coins, some draws at once: int64[some, n] of 0 and 1."""
+    """Yield tosses of n fair coins in blocks, int64[block, n] of 0 and 1."""
     import numpy as np
 
     rng = np.random.default_rng(_SEED)

@@ -1,4 +1,4 @@
-"""What oracles answer: `Oracle` of objects, for `bbparse.agree`; `Calls` of kernels, for searches.
+"""Contracts of oracles: `Oracle` for the objects of `bbparse.agree`, `Calls` for search kernels.
 
 A structure is a set of *coordinates*, numbered from 0, that are on: the arcs of a tree, the tags of
 words. An oracle has its own scores of structures, usually over more than single coordinates, and

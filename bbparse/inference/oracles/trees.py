@@ -104,15 +104,15 @@ class Arborescences(_Trees):
 
     def best(self, scores: Float64s) -> Best:
         """Find the best tree; see `Oracle.best`."""
-        found = self._search(scores)
-        return self._best(found.value, found.arcs)
+        tree = self._search(scores)
+        return self._best(tree.value, tree.arcs)
 
     def max_marginals(self, scores: Float64s) -> Float64s:
         """Bound trees with each arc by reduced scores; see `Oracle.max_marginals`."""
-        found = self._search(scores)
-        if not len(found.arcs):
+        tree = self._search(scores)
+        if not len(tree.arcs):
             return np.full(self.n_coordinates, -np.inf)
-        return found.value + found.reduced
+        return tree.value + tree.reduced
 
     def _search(self, scores: Float64s) -> Arborescence:
         p = self._problem

@@ -77,7 +77,7 @@ class Columns:
         return np.where(self._keys[place] == keys, self._scores[place], 0.0)
 
     def open(self, head: Longs, mod: Longs, used: Flags) -> Triples:
-        """Start to price the triples of some arcs; return those that become columns at once."""
+        """Start to price the triples of arcs; return those that become columns immediately."""
         rows, start = np.arange(len(head)), len(self._head)
         there = self._pairs[:, head].T
         there[rows, mod] = False

@@ -253,7 +253,7 @@ class Linear:
         return cost
 
     def _send(self, lower: Float64s, upper: Float64s) -> Float64s:
-        """Pass to HiGHS all costs and bounds, and what is new; return the costs in units."""
+        """Pass costs, bounds and new columns and rows to HiGHS; return the costs in units."""
         p, solver = self.program, self._solver
         row, column, value = p.entries(self._entries)
         self._entries += len(row)

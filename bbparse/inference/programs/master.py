@@ -197,14 +197,14 @@ class Master:
 
     def _cut(self, x: Float64s) -> int:
         """Add violated rows; return their number."""
-        p, found = self.program, 0
+        p, n_cuts = self.program, 0
         for inside in broken_sets(x):
             entering = np.flatnonzero(inside[self._mod] & ~inside[self._head])
             p.at_least([(a, 1.0) for a in entering.tolist()], 1.0)
             self.cuts += 1
-            found += 1
+            n_cuts += 1
         if not self.problem.projective:
-            return found
+            return n_cuts
         for left, right, word in broken_spans(x):
             if (left, right, word) in self._seen_spans:
                 continue
@@ -214,5 +214,5 @@ class Master:
                 terms += self._terms((head, word), -1.0)
             p.at_most(terms, 0.0)
             self.cuts += 1
-            found += 1
-        return found
+            n_cuts += 1
+        return n_cuts

@@ -61,7 +61,7 @@ def broken_sets(weight: Float64s) -> Flags:
     """
     least = 1.0 - _BROKEN
     size = weight.shape[0]
-    found = np.zeros((size, size), np.bool_)
+    sets = np.zeros((size, size), np.bool_)
     count = 0
     covered = np.zeros(size, np.bool_)
     towards = np.empty(size, np.int64)
@@ -87,7 +87,7 @@ def broken_sets(weight: Float64s) -> Flags:
                         end += 1
             if not seen[0]:
                 for m in range(size):
-                    found[count, m] = seen[m]
+                    sets[count, m] = seen[m]
                     covered[m] |= seen[m]
                 count += 1
                 break
@@ -102,7 +102,7 @@ def broken_sets(weight: Float64s) -> Flags:
                 left[towards[h], h] += share
                 h = towards[h]
             flow += share
-    return found[:count]
+    return sets[:count]
 
 
 def broken_spans(weight: Float64s) -> Iterator[tuple[int, int, int]]:

@@ -66,7 +66,7 @@ class _Programs(Bounder[_Node]):
         self.columns = Columns(problem)
         self.master = Master(with_sorted_scores(problem), self.columns, delayed)
         program = self.master.program
-        self.found: dict[tuple[int, ...], float] = {}
+        self.trees: dict[tuple[int, ...], float] = {}
         self.required = set(np.flatnonzero(problem.arc_state == 1).tolist())
         for _ in range(_TREES):
             tree = self._try(self.master.relax())
@@ -95,9 +95,9 @@ class _Programs(Bounder[_Node]):
 
     @property
     def worst(self) -> float:
-        if len(self.found) < self.k_best:
+        if len(self.trees) < self.k_best:
             return -math.inf
-        return heapq.nlargest(self.k_best, self.found.values())[-1]
+        return heapq.nlargest(self.k_best, self.trees.values())[-1]
 
     def matters(self, node: _Node) -> bool:
         return node.bound > self.worst + self.master.tolerance
@@ -109,11 +109,11 @@ class _Programs(Bounder[_Node]):
         if tree is None:
             return None
         key = tuple(tree.arcs.tolist())
-        if key in self.found or not self.required.issubset(key):
+        if key in self.trees or not self.required.issubset(key):
             return tree
         score = p.score(tree.arcs)
         if score > -math.inf:
-            self.found[key] = score
+            self.trees[key] = score
         return tree
 
     def bound(self, node: _Node) -> None:
@@ -124,8 +124,8 @@ class _Programs(Bounder[_Node]):
         for column, low, high in node.fixed:
             lower[column], upper[column] = low, high
         floor = self.worst + self.master.tolerance
-        found, x = self.master.solve(lower, upper, floor, self.limits.deadline)
-        node.bound, arcs = min(node.bound, found), self.master.program.count
+        bound, x = self.master.solve(lower, upper, floor, self.limits.deadline)
+        node.bound, arcs = min(node.bound, bound), self.master.program.count
         solved = x is not None
         if not solved and self.matters(node) and not self.limits.deadline.is_over():
             x = upper  # HiGHS has no answer: branch on any arc
@@ -133,10 +133,10 @@ class _Programs(Bounder[_Node]):
         off = np.zeros(1) if x is None else np.abs(x[self.integral] - np.rint(x[self.integral]))
         closed = not self.matters(node)
         if math.isnan(self.root_bound):
-            self.root_bound = found
+            self.root_bound = bound
             self.integral_at_root = closed or (solved and off.max() <= _WHOLE)
         if solved and off.max() <= _WHOLE and self.k_best > 1 and tree is not None:
-            if tuple(tree.arcs.tolist()) in self.found:
+            if tuple(tree.arcs.tolist()) in self.trees:
                 self.master.forbid(tree.arcs)
                 return  # the node is solved again
         if closed or x is None:  # without a point: the time limit was reached
@@ -159,7 +159,7 @@ class _Programs(Bounder[_Node]):
         return [_Node(fixed=(*node.fixed, part)) for part in node.parts] or [node]
 
     def _solution(self, bound: float, status: str, nodes: int) -> Solution:
-        best = heapq.nsmallest(self.k_best, ((-score, arcs) for arcs, score in self.found.items()))
+        best = heapq.nsmallest(self.k_best, ((-score, arcs) for arcs, score in self.trees.items()))
         master, columns = self.master, self.columns
         stats: dict[str, float | int] = {
             "nodes": nodes,

@@ -58,11 +58,11 @@ class Bounds:
 
     def bound(self, space: Subspace, row: Row) -> int:
         """Return an upper bound on the trees of a subspace; `NONE` or less if there is none."""
-        found = self._best.best(space.alive, row.score, space.some, row.paid) + row.constant
+        bound = self._best.best(space.alive, row.score, space.some, row.paid) + row.constant
         choices = [sum(space.alive[a] for a in arcs) for arcs in self.into]
         for members, table, lam in zip(self.trees.sets, self._tables, row.counts):
-            found += self._best_copy(space, choices, members, table, lam)
-        return found
+            bound += self._best_copy(space, choices, members, table, lam)
+        return bound
 
     def _best_copy(
         self,
@@ -135,9 +135,9 @@ class Bounds:
 
 
 def _all_to_units(lam: Iterable[float], name: str) -> list[int]:
-    found = []
+    units = []
     for x in lam:
         if not abs(x) < math.inf:
             raise VerificationError(f"{name} has a multiplier that is not finite")
-        found.append(to_units(x))
-    return found
+        units.append(to_units(x))
+    return units

@@ -257,7 +257,7 @@ class Nodes:
         self._rows: dict[tuple[bytes, ...], int] = {}
 
     def split(self, arcs: Iterable[int]) -> None:
-        """Split on whether a tree has one of these arcs."""
+        """Split into trees with at least one of these arcs, and trees without any."""
         self._nodes.append((SPLIT, np.asarray(arcs).tolist(), 0.0, -1))
 
     def leaf(self, kind: int, bound: float, multipliers: tuple[Float64s, ...] = ()) -> None:

@@ -1,4 +1,4 @@
-"""Exact sums for the checker: floats as whole multiples of the smallest float.
+"""Exact sums for the checker: floats as integer multiples of the smallest float.
 
 Every finite float64 is an integer multiple of 2**-1074, and Python's integers have arbitrary
 precision. Adding them takes about as long as adding floats.

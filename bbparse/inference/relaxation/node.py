@@ -150,7 +150,7 @@ def _try_primal(node, scratch, room, progress, incumbents, limits, counters):
 
 @kernel
 def _eliminate(node, scratch, room, progress, incumbents, limits, counters):
-    """Eliminate what is in no better tree; return True if no such tree is left."""
+    """Eliminate arcs and hyperedges by max-marginals; return True if no better tree is left."""
     oracle, marginals = node.oracle, room.marginals
     max_marginals(oracle, scratch, room.arc_score, marginals)
     counters[0] += 2.0

@@ -70,7 +70,7 @@ class NodeState(NamedTuple):
     counts: NodeCounts
 
     def trimmed(self) -> NodeState:
-        """Return an independent copy with room for what is alive only."""
+        """Return an independent copy of what is alive."""
         return NodeState(
             self.oracle.trimmed(),
             self.arc_mod,

@@ -142,8 +142,8 @@ class Lagrangian(Bounder[Subspace]):
         stays = search.bound(self.root)
         if stays:
             bound, status = search.run(self.root)
-        found = int(self.best.found[0])
-        if found == 0 and status == "optimal":
+        count = int(self.best.found[0])
+        if count == 0 and status == "optimal":
             status = "infeasible"
         stats: dict[str, float | int] = {
             "nodes": search.n_nodes,
@@ -153,7 +153,7 @@ class Lagrangian(Bounder[Subspace]):
             "closed_at_root": int(not stays),
             "edges": self.full_size,
         }
-        trees = self.order[self.best.trees[:found]]
+        trees = self.order[self.best.trees[:count]]
         return Outcome(trees, bound, status, stats)
 
     # --- nodes ------------------------------------------------------------------------------------

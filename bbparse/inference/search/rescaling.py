@@ -54,13 +54,13 @@ def resolved_at_scale(
     problem: Problem, answer: Answer, run: Callable[[Problem, Any], Answer], options: Any
 ) -> Solution:
     """Re-solve at the incumbents' scale until rounding cannot change the ranking."""
-    found, k = answer.solution, len(answer.solution)
-    trees = _best(problem, {}, found.arcs, k)
+    first, k = answer.solution, len(answer.solution)
+    trees = _best(problem, {}, first.arcs, k)
     grain = grain_of(problem)  # scores differ by multiples of it
     # maximum errors of the first, the first two, … trees
-    errors = np.maximum(found.upper_bounds - found.scores, 0.0) + _SHORT * answer.slack
+    errors = np.maximum(first.upper_bounds - first.scores, 0.0) + _SHORT * answer.slack
     errors[errors < grain] = 0.0
-    status, searches, at_scale, loss, count = found.status, 1, problem, math.inf, k
+    status, searches, at_scale, loss, count = first.status, 1, problem, math.inf, k
     while status in ("optimal", "gap") and not all(map(_is_resolved, trees.values(), errors)):
         worst = list(trees.values())[-1]
         scale = scaled(at_scale, worst)
@@ -96,7 +96,7 @@ def resolved_at_scale(
     bounds = np.minimum(bounds, np.minimum.accumulate(np.where(proved, scores, np.inf)))
     if status in ("optimal", "gap"):
         status = "optimal" if proved.all() else "gap"
-    stats = {**found.stats, "upper_bound": float(bounds[0]), "searches": searches}
+    stats = {**first.stats, "upper_bound": float(bounds[0]), "searches": searches}
     return Solution(heads_of(problem, arcs), arcs, scores, bounds, proved, status, stats)
 
 

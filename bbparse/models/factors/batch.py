@@ -28,7 +28,7 @@ def pointers(sizes: ArrayLike) -> Longs:
 
 
 def chained(parts: Iterable[Longs]) -> Longs:
-    """Return the offsets into concatenated arrays, given those into each."""
+    """Return offsets into concatenated arrays from the offsets into each."""
     return pointers(np.concatenate([np.zeros(0, np.int64), *map(np.diff, parts)]))
 
 

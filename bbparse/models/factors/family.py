@@ -269,7 +269,7 @@ def check_family(
 
 
 def _fires(batch: FactorBatch, view: FactorView, tree: FactorView) -> Described:
-    """Describe what fires in a tree: as `describe`, of each set the arcs that the tree has."""
+    """Describe the factors that fire in a tree, as `describe`, by the arcs of the tree."""
     flags = np.array([arc in tree.arc_places for arc in view.arc_places], np.bool_)
     fires: Described = Counter()
     for (arcs, keys), times in describe(batch.cells(batch.fired(flags)), view).items():

@@ -15,7 +15,7 @@ from bbparse.runtime.errors import FactorError
 
 
 class TreeFamily(FactorFamily):
-    """Scores whole trees.
+    """Base class of scores of whole trees.
 
     A tree family has a `name`, a `summary` and the method `tree_score`, and is named and installed
     like other families. It has no features, so nothing is learned for it. The parser adds the

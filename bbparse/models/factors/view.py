@@ -1,4 +1,4 @@
-"""`FactorView`: what a factor family sees, a sentence and candidate arcs over its words."""
+"""`FactorView`: the input of factor families, a sentence and candidate arcs over its words."""
 
 from __future__ import annotations
 

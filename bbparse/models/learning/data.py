@@ -145,7 +145,7 @@ def folds_of(
 
 @dataclass(frozen=True, slots=True)
 class Silver:
-    """Silver trees: those of a teacher, in a CoNLL-U file, whose arcs have enough confidence.
+    """Silver trees: a teacher's trees of enough confidence, in a CoNLL-U file.
 
     The file is read anew for every iteration, so that it may be larger than the memory. ``digest``
     identifies what is in it: the teacher and the text.

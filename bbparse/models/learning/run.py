@@ -122,7 +122,7 @@ def learn_with_templates(run: Run, families: Sequence[FactorFamily]) -> Model:
 def learn_factors(
     run: Run, backbone: Model, problems: Sequence[Problem], families: Sequence[FactorFamily]
 ) -> Model:
-    """Train factors beside a backbone; backbones not trained on them scored the ``problems``."""
+    """Train factors beside a backbone on ``problems`` scored by held-out backbones."""
     maker = replace(backbone.maker, config=run.config, families=families)
     trainer = Trainer(run.config, run.data, maker, problems)
     factors = sum(map(len, trainer.proposals)) / len(problems)

@@ -327,7 +327,7 @@ class ScoredArcs(NamedTuple):
 
 
 class BatchScores:
-    """Scores of all arcs of a batch, and what follows from the vectors of its words.
+    """Scores of all arcs of a batch, and of parts and labels on demand.
 
     Attributes
     ----------

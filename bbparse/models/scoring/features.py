@@ -67,7 +67,7 @@ class Features:
 
 
 def _tables(kind: str, templates: tuple[Template, ...]) -> tuple[TermTable, TermTable, bool]:
-    """Return the templates without and with words between, and whether any looks at tags there."""
+    """Return templates without and with words between, and True if any reads tags between."""
     tables = []
     for is_between in (False, True):
         chosen = [t for t in templates if any(a.role == "b" for a in t.words) == is_between]

@@ -45,7 +45,7 @@ class Automata(NamedTuple):
     flags: Flags  # [2], True if the root has one modifier; True if there are parts
 
     def trimmed(self) -> Automata:
-        """Return an independent copy of what belongs to a node."""
+        """Return a copy with multipliers of its own; all else is shared."""
         return self._replace(u=self.u.copy(), v=self.v.copy())
 
     def positions(self) -> int:

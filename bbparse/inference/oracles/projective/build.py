@@ -59,7 +59,7 @@ class Chart(NamedTuple):
     group_mod: Ints  # [B], modifier of each pair
 
     def trimmed(self) -> Chart:
-        """Return an independent copy of what is left."""
+        """Return an independent copy of the remaining items and hyperedges."""
         items = int(self.size[0])
         edges = int(self.item_ptr[items])
         return Chart(
@@ -111,7 +111,7 @@ class SpanItems(NamedTuple):
 
 
 class ChartInput(NamedTuple):
-    """What the builder reads: a recurrence, pairs of words, and weights of parts."""
+    """Input of the builder: a recurrence, candidate pairs of words, and weights of parts."""
 
     mode: int  # of the recurrence (`inference.oracles.projective.recurrences`)
     single_root: bool

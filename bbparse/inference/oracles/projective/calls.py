@@ -150,7 +150,7 @@ def best_of_chart(chart, n_words, arc_score):
 
 @kernel
 def k_best_of_chart(chart, n_words, arc_score, k, until):
-    """Return the k best trees of a chart int32[K, n], their scores, and whether they are all.
+    """Return the k best trees of a chart int32[K, n], their scores, and True if these are all.
 
     The enumeration ends at the time ``until``, with at least one tree.
     """
