@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.core import Problem, Solution
-from bbparse.core.check import MAX_SCORE, as_flag, error_context
-from bbparse.inference.matrix import as_array, check_arcs, cut
+from bbparse.core.check import MAX_SCORE, as_flag, check_matrix, error_context
+from bbparse.inference.matrix import as_array, cut
 from bbparse.inference.solve import solve
 from bbparse.parser.parse import Parse, trees_of
 from bbparse.parser.validity.check import RuledSentence
@@ -64,7 +64,7 @@ class SentenceScores:
 
     def __post_init__(self) -> None:
         self.arcs = as_array("arcs", self.arcs, (2,), "(n + 1, n + 1)").astype(np.float64)
-        check_arcs("arcs", self.arcs)
+        check_matrix("arcs", self.arcs)
         np.fill_diagonal(self.arcs, -np.inf)
         self.arcs[0] = -np.inf
         self.names = _texts("names", self.names)

@@ -29,6 +29,10 @@ MAX_SCORE = 1e100
 MAX_EXACT = 1 << 53
 
 
+#: Axes of a matrix of arc scores, for messages.
+AXES = "rows are dependents, columns are heads, 0 is the root"
+
+
 @contextmanager
 def error_context(place: str) -> Iterator[None]:
     """Name a file, or a sentence of a batch, in errors about it."""
@@ -174,6 +178,29 @@ def check_scores(name: str, scores: Float64s, allow_minus_inf: bool = False) -> 
 
     is_valid = is_score(scores) if allow_minus_inf else np.abs(scores) <= MAX_SCORE
     refuse(~is_valid, message)
+
+
+def check_matrix(name: str, arcs: NDArray[Any]) -> None:
+    """Refuse arc scores [d, h] that are not the matrix of a sentence, or are transposed."""
+    size = len(arcs)
+    if arcs.shape != (size, size) or size < 2:
+        raise ProblemError(
+            f"{name} has shape {arcs.shape}, expected (n + 1, n + 1) for n >= 1 words: {AXES}"
+        )
+    is_fine = is_score(arcs)
+    is_fine[0] = True
+    np.fill_diagonal(is_fine, True)
+    if not is_fine.all():
+        d, h = np.argwhere(~is_fine)[0]
+        raise ProblemError(
+            f"{name}[{d}, {h}] is {arcs[d, h]}, expected a number of magnitude <="
+            f" {MAX_SCORE:g} or -inf in shape {arcs.shape}: {AXES}"
+        )
+    if (arcs[1:, 0] == -np.inf).all() and np.isfinite(arcs[0, 1:]).any():
+        raise ProblemError(
+            f"{name} has shape {arcs.shape} and column 0 is -inf, so no word can depend on the"
+            f" root: transpose the matrix; {AXES}"
+        )
 
 
 def first_repeat(keys: NDArray[Any]) -> tuple[int, int] | None:

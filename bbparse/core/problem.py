@@ -22,7 +22,6 @@ from bbparse.core import check, constraints, edit
 from bbparse.core.files import read_problem, write_problem
 from bbparse.core.parts import DEFAULTS, DTYPES, FIELDS, KINDS, ProblemArrays, set_rows
 from bbparse.core.tree import arcs_of
-from bbparse.runtime.errors import ProblemError
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -154,24 +153,13 @@ class Problem(ProblemArrays):
             Its arcs are ordered by dependent, then by head.
         """
         matrix = check.as_floats("scores", check.unmasked(scores), ndim=2)
-        size = len(matrix)
-        if matrix.shape[1] != size or size < 2:
-            raise ProblemError(
-                f"scores has shape {matrix.shape}, expected (n + 1, n + 1) for n >= 1 words"
-            )
-        check.as_count("n_words", size - 1, 1, check.MAX_WORDS)
+        check.check_matrix("scores", matrix)
+        check.as_count("n_words", len(matrix) - 1, 1, check.MAX_WORDS)
         np.fill_diagonal(matrix, -np.inf)
         matrix[0] = -np.inf
-        bad = np.argwhere(~check.is_score(matrix))
-        if len(bad):
-            d, h = bad[0]
-            raise ProblemError(
-                f"scores[{d}, {h}] is {matrix[d, h]}, expected a number of magnitude <="
-                f" {check.MAX_SCORE:g} or -inf"
-            )
         mods, heads = np.nonzero(matrix > -np.inf)
         return cls.trusted(
-            size - 1,
+            len(matrix) - 1,
             heads.astype(np.int32),
             mods.astype(np.int32),
             matrix[mods, heads],

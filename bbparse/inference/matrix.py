@@ -14,19 +14,17 @@ from numpy.typing import NDArray
 
 from bbparse.core import Problem
 from bbparse.core.check import (
-    MAX_SCORE,
+    AXES,
     MAX_WORDS,
     as_count,
     as_flag,
     check_exact,
-    is_score,
+    check_matrix,
     unmasked,
 )
 from bbparse.inference.matrix_kernels import best_heads
 from bbparse.inference.solve import solve
 from bbparse.runtime.errors import ProblemError, one_line
-
-_AXES = "rows are dependents, columns are heads, 0 is the root"
 
 
 def best_tree(
@@ -75,13 +73,13 @@ def best_tree(
         square = len(arcs) > 1 and arcs.shape == (len(arcs),) * 2
         if square and best_heads(arcs.astype(np.float64), projective, single_root, row):
             continue
-        check_arcs(_name(i, shape), arcs)
+        check_matrix(_name(i, shape), arcs)
         solution = solve(
             Problem.from_arc_scores(arcs, projective=projective, single_root=single_root)
         )
         if not len(solution):
             reason = "; ".join(solution.conflict) or "no tree has only these arcs"
-            raise ProblemError(f"scores of sentence {i} allow no tree: {reason}; {_AXES}")
+            raise ProblemError(f"scores of sentence {i} allow no tree: {reason}; {AXES}")
         row[:] = solution.heads[0]
     return heads if shape is None else padded
 
@@ -117,7 +115,7 @@ def best_trees(
     matrices, shape = _matrices(scores, lengths)
     solutions = []
     for i, arcs in enumerate(matrices):
-        check_arcs(_name(i, shape), arcs)
+        check_matrix(_name(i, shape), arcs)
         problem = Problem.from_arc_scores(arcs, projective=projective, single_root=single_root)
         solutions.append(solve(problem, k_best=k))
     return solutions[0] if shape is not None and len(shape) == 2 else solutions
@@ -153,29 +151,6 @@ def as_array(
         return array.astype(np.float64, copy=False)
 
 
-def check_arcs(name: str, arcs: NDArray[Any]) -> None:
-    """Refuse arc scores [d, h] that are not the matrix of a sentence, or are transposed."""
-    size = len(arcs)
-    if arcs.shape != (size, size) or size < 2:
-        raise ProblemError(
-            f"{name} has shape {arcs.shape}, expected (n + 1, n + 1) for n >= 1 words: {_AXES}"
-        )
-    is_fine = is_score(arcs)
-    is_fine[0] = True
-    np.fill_diagonal(is_fine, True)
-    if not is_fine.all():
-        d, h = np.argwhere(~is_fine)[0]
-        raise ProblemError(
-            f"{name}[{d}, {h}] is {arcs[d, h]}, expected a number of magnitude <="
-            f" {MAX_SCORE:g} or -inf in shape {arcs.shape}: {_AXES}"
-        )
-    if (arcs[1:, 0] == -np.inf).all() and np.isfinite(arcs[0, 1:]).any():
-        raise ProblemError(
-            f"{name} has shape {arcs.shape} and column 0 is -inf, so no word can depend on the"
-            f" root: transpose the matrix; {_AXES}"
-        )
-
-
 def cut(
     name: str, arrays: Sequence[NDArray[Any]], lengths: Sequence[int] | None
 ) -> list[NDArray[Any]]:
@@ -191,7 +166,7 @@ def cut(
         if shape[0] != shape[1] or shape[0] < 2:
             raise ProblemError(
                 f"{name} of sentence {i} has shape {shape}, expected ({n + 1}, {n + 1}) or more for"
-                f" its {n} words: {_AXES}"
+                f" its {n} words: {AXES}"
             )
         as_count(f"lengths[{i}]", n, 1, shape[0] - 1)
         unpadded.append(array[: n + 1, : n + 1])
@@ -208,10 +183,10 @@ def _matrices(
     scores: Any, lengths: Sequence[int] | None
 ) -> tuple[list[NDArray[Any]], tuple[int, ...] | None]:
     """Return the matrices without padding, and the shape of the array; None: a sequence."""
-    axes = f"(n + 1, n + 1) or (sentences, n + 1, n + 1), {_AXES}"
+    axes = f"(n + 1, n + 1) or (sentences, n + 1, n + 1), {AXES}"
     shape = None
     if isinstance(scores, list | tuple) and (not scores or getattr(scores[0], "ndim", 0) == 2):
-        matrices = [as_array(f"scores[{i}]", x, (2,), _AXES) for i, x in enumerate(scores)]
+        matrices = [as_array(f"scores[{i}]", x, (2,), AXES) for i, x in enumerate(scores)]
     else:
         array = as_array("scores", scores, (2, 3), axes)
         shape = array.shape
