@@ -160,7 +160,7 @@ def main() -> None:
     result = {
         "model": Path(given.model).name,
         "k": given.k,
-        "margin": parser.config.pruner.margin,
+        "margin": parser.model.config.pruner.margin,
         "heads_a_word": sum(len(p.arc_head) for p in problems) / sum(lengths),
         "sentences": len(sentences),
         "time_limit": given.time_limit,

@@ -125,7 +125,7 @@ def of_factors(parser: Parser, sample: list[Sentence], limit: float) -> dict[str
     """Methods on pruned problems with factors."""
     some = [s for s in sample if 10 <= s.n_words <= 30][:10]
     parsers = {"projective": parser}
-    if not parser.config.projective:
+    if not parser.model.config.projective:
         parsers = {"projective": parser.with_projective(True), "crossing": parser}
     return {title: others([one.problem(s) for s in some], limit) for title, one in parsers.items()}
 
@@ -162,7 +162,8 @@ def measure(model_file: str, dev: str, given: argparse.Namespace) -> dict[str, A
     parser = Parser.load(model_file)
     sample = read_sample(dev, None)
     random.Random(1).shuffle(sample)
-    if parser.maker.families or not parser.maker.scorer.templates.templates["grandchild"]:
+    maker = parser.model.maker
+    if maker.families or not maker.scorer.templates.templates["grandchild"]:
         return {"methods": of_factors(parser, sample, given.limit)}
     every = [s for s in sample if s.n_words <= given.words][: given.sentences]
     short = [s for s in every if s.n_words <= given.full_words]

@@ -81,7 +81,7 @@ def main() -> None:
         for model in dict.fromkeys(given.model):
             parser = Parser.load(model)
             megabytes = MODELS.path(model).stat().st_size / 1e6
-            for count in range(1, len(parser.maker.network.members) + 1):
+            for count in range(1, len(parser.model.maker.network.members) + 1):
                 fewer, name = parser.with_members(count), f"{model}, {count}"
                 found = evaluate_text(gold, read_conllu(parse_file(fewer, one)))
                 scores = {key: 100 * found[key].f1 for key in ("upos", "uas", "las")}

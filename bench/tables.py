@@ -122,14 +122,14 @@ class Treebank:
             trained.save(model)
             clock.write_text(str(cost))
         parser = Parser.load(model)
-        (found,) = self.measured(parser, [parser.config.pruner.k])
+        (found,) = self.measured(parser, [parser.model.config.pruner.k])
         # where a run was interrupted, training took longer than the clock says
         seconds = float(clock.read_text()) if clock.exists() else 0.0
         figures = {
             **found.as_dict(),
             **found.tally.scores().as_dict(),
             "families": families,
-            "factor_features": len(parser.maker.table.pruned()),
+            "factor_features": len(parser.model.maker.table.pruned()),
             "training_seconds": seconds,
         }
         return figures, found.tally

@@ -134,7 +134,7 @@ def main() -> None:
     else:
         parser = Parser.load(given.model)
         systems["bbparse"] = bbparse(parser)
-        if parser.config.model.projective is False:
+        if parser.model.config.model.projective is False:
             systems["bbparse, drawn projective"] = bbparse(parser.with_projective(True))
         size = Path(given.model).stat().st_size / 1e6
         for title in systems:

@@ -57,14 +57,14 @@ class Run:
         self.labels = self.label()
 
     def score(self) -> list[Scored]:
-        return [one for batch in self.batches for one in self.parser.maker(batch, self.prune)]
+        return [one for batch in self.batches for one in self.parser.model.maker(batch, self.prune)]
 
     def solve(self) -> list[Solution]:
         steps = self.parser.steps(node_limit=NODE_LIMIT)
         return [steps.solver(one)(one.problem) for one in self.scored]
 
     def label(self) -> list[list[list[str]]]:
-        labeller = self.parser.labeller
+        labeller = self.parser.model.labeller
         if labeller is None:
             return [[] for _ in self.scored]
         return [

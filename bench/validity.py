@@ -224,8 +224,8 @@ def main() -> None:
     )
     parser = Parser.load(given.model)
     gold = list(read_conllu(given.dev, require_heads=True))[: given.sentences]
-    sentences = gold if given.tags == "given" else [parser.tagger(s) for s in gold]
-    if NOTE not in parser.notes or "either" not in parser.notes[NOTE]:
+    sentences = gold if given.tags == "given" else [parser.model.tagger(s) for s in gold]
+    if NOTE not in parser.model.notes or "either" not in parser.model.notes[NOTE]:
         parser.calibrate(gold[:100])
     found, seconds = in_turns(parser, sentences, given.repeat)
     plain, parses = found["none"], found["ud"]

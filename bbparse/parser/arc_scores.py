@@ -21,11 +21,11 @@ class ModelScores:
     """
 
     def __init__(self, parser: Parser) -> None:
-        if parser.labeller is None:
+        if parser.model.labeller is None:
             raise ModelError("the model has no labels, expected one that was trained with labels")
-        self.maker, self.labeller = parser.maker, parser.labeller
+        self.maker, self.labeller = parser.model.maker, parser.model.labeller
         self.tagged = parser.tagged
-        self.labels = parser.labeller.labels
+        self.labels = parser.model.labeller.labels
 
     def __call__(self, sentence: Sentence) -> Float64s:
         """Return log-probabilities by dependent, head and label, float64[n + 1, n + 1, L]."""

@@ -31,19 +31,10 @@ from bbparse.treebank.sentence import NO_HEAD, ScoredTree
 
 
 class Parser:
-    """A trained parser, with the parts of its model as attributes.
-
-    Parsing does not change it, so threads may share it.
-    """
+    """What parsing does with a `Model`; it changes nothing in it, so threads may share it."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self.config = model.config
-        self.maker = model.maker
-        self.labeller = model.labeller
-        self.tagger = model.tagger
-        self.tokenizer = model.tokenizer
-        self.notes = model.notes
 
     @classmethod
     def train(
@@ -154,7 +145,7 @@ class Parser:
         self, sentence: Sentence, prune: int | None = None, margin: float | None = None
     ) -> Problem:
         """Return the scored problem of a sentence; see `bbparse.models.scoring.problem_maker`."""
-        return self.maker([sentence], prune, margin)[0].problem
+        return self.model.maker([sentence], prune, margin)[0].problem
 
     def steps(self, options: ParseOptions = USUAL, **more: Any) -> Steps:
         """Return the steps of parsing under these options, which are those of `parse_all`."""
@@ -188,12 +179,12 @@ class Parser:
 
     def labels(self, sentence: Sentence, heads: Ints) -> list[str]:
         """Return the labels of a tree, int32[n + 1] heads; empty if the model has no labels."""
-        if self.labeller is None:
+        if self.model.labeller is None:
             return []
         n, tree = sentence.n_words, np.array([0, *heads[1:]], np.int32)
         if tree.shape != (n + 1,) or tree.min() < 0 or tree.max() > n:
             raise ProblemError(f"heads are {heads!r:.60}, expected {n + 1} from 0 to {n}")
-        (scored,) = self.maker([sentence])
+        (scored,) = self.model.maker([sentence])
         return self.model.labels_of(scored, tree)
 
     def parse_all(
@@ -279,7 +270,7 @@ class Parser:
         Returns which arcs are right, bool[arcs].
         """
         rows = list(self.calibration_data(sentences))
-        self.notes[NOTE] = Calibration.fitted(rows).note()
+        self.model.notes[NOTE] = Calibration.fitted(rows).note()
         return np.concatenate([row.right for row in rows])
 
     def calibration_data(self, sentences: Iterable[Sentence]) -> Iterator[GoldEvidence]:
@@ -287,8 +278,8 @@ class Parser:
         steps = self.steps(node_limit=200)
         for batch in batches(sentences):
             # Without a tagger, sentences stay as they are: one without tags must not end training.
-            tagged = batch if self.tagger is None else list(self.tag(batch))
-            for gold, scored in zip(batch, self.maker(tagged)):
+            tagged = batch if self.model.tagger is None else list(self.model.tag(batch))
+            for gold, scored in zip(batch, self.model.maker(tagged)):
                 score = partial(steps.score, scored.sentence)
                 scored, parse, _ = steps.best_trees(scored.sentence, score, scored)
                 if len(parse.solution):

@@ -127,7 +127,7 @@ class Pipeline:
         parsed: list[ParsedSentence] = []
         stream = self._stream(texts, split, sizes)
         # Without a tagger, words without tags are parsed by their forms.
-        tag = self.parser.tagger is not None
+        tag = self.parser.model.tagger is not None
         for parse in self.parser.parse_all(stream, options, tag=tag, **more):
             while not sizes[0]:
                 yield Document([])
@@ -188,9 +188,9 @@ class Pipeline:
             yield from sentences
 
     def __repr__(self) -> str:
-        names = [family.name for family in self.parser.maker.families]
+        names = [family.name for family in self.parser.model.maker.families]
         families = f"factors {', '.join(names)}" if names else "no factors"
-        return f"<Pipeline: {self.parser.config.model.backbone} backbone, {families}>"
+        return f"<Pipeline: {self.parser.model.config.model.backbone} backbone, {families}>"
 
 
 def _is_word(item: Any) -> bool:

@@ -49,10 +49,10 @@ def check_raw(sources: Sequence[str]) -> str:
 def check_teacher(name: str, teacher: Parser, gold: Sequence[Sentence]) -> None:
     """Check that a teacher reads text, and has no labels that a treebank does not have."""
     teacher.needed_tokenizer()
-    if teacher.tagger is None or teacher.labeller is None:
+    if teacher.model.tagger is None or teacher.model.labeller is None:
         raise ModelError(f"{name}: a teacher needs a tagger and labels")
     known = {label for sentence in gold for label in sentence.deprels}
-    if other := sorted(set(teacher.labeller.labels) - known):
+    if other := sorted(set(teacher.model.labeller.labels) - known):
         raise ModelError(
             f"{name}: the teacher's label {other[0]} is not in the treebank; expected a model"
             " trained with the same labels"
@@ -66,7 +66,7 @@ def label_text(teacher: Parser, sources: Sequence[str], path: Path, digest: str)
     """
     if path.exists():
         return Silver(path, digest)
-    options = ParseOptions(confidence=NOTE in teacher.notes)
+    options = ParseOptions(confidence=NOTE in teacher.model.notes)
     style = Style(1)
     part = path.with_name(path.name + ".part")
     with writing(part):

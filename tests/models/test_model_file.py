@@ -39,10 +39,10 @@ def test_a_loaded_model_finds_the_same_trees(make: Callable[[], Parser], tmp_pat
     parser, path = make(), tmp_path / "one.model"
     parser.save(path)
     loaded = Parser.load(path)
-    assert loaded.config == parser.config
+    assert loaded.model.config == parser.model.config
     # As text: a nan does not equal itself.
-    assert str(sorted(loaded.notes.items())) == str(sorted(parser.notes.items()))
-    assert [f.name for f in loaded.maker.families] == ["siblings", "grandchildren"]
+    assert str(sorted(loaded.model.notes.items())) == str(sorted(parser.model.notes.items()))
+    assert [f.name for f in loaded.model.maker.families] == ["siblings", "grandchildren"]
     for sentence in toy.dev_sentences():
         for k in (1, 3):
             assert loaded.parse(sentence, k_best=k) == parser.parse(sentence, k_best=k)
@@ -122,7 +122,7 @@ def test_families_that_are_not_installed_must_be_given(
 ) -> None:
     config = toy.configuration().with_("factors", cutoff=1)
     parser = Parser.train(toy.sentences()[:40], config=config, factors=[Nearby, "siblings"])
-    assert len(parser.maker.table) > 0
+    assert len(parser.model.maker.table) > 0
     path = tmp_path / "nearby.model"
     parser.save(path)
     with pytest.raises(FactorError, match=r"allow it with --factors tests.*:Nearby"):

@@ -45,8 +45,8 @@ def test_given_heads_stay_and_the_rest_is_the_best() -> None:
         best = solve(
             parser.problem(sentence, 0).with_heads({m: head}),
             k_best=2,
-            backbone=parser.config.model.backbone,
-            settings=parser.config.search,
+            backbone=parser.model.config.model.backbone,
+            settings=parser.model.config.search,
         )
         assert found.status == "optimal" and (found.heads[:, m] == head).all()
         assert found.scores.tolist() == best.scores.tolist()

@@ -181,7 +181,7 @@ def test_fewer_networks_of_a_model() -> None:
     alone = Parser.train(toy.sentences()[:30], config=config.with_("network", members=1))
     assert parser.with_members(3) is parser
     first = parser.with_members(1)
-    both = parser.with_members(2).maker.network
+    both = parser.with_members(2).model.maker.network
     assert both is not None and len(both.members) == 2
     assert [first.parse(s, k_best=2) for s in sentences] == [
         alone.parse(s, k_best=2) for s in sentences
@@ -199,7 +199,7 @@ def test_fewer_networks_of_a_model() -> None:
 def test_crossing_trees_can_be_left_out_but_not_asked_for() -> None:
     plain, crossing = toy.parser(), toy.crossing_parser()
     again = crossing.with_projective(True)
-    assert again.config.projective and not crossing.config.projective
+    assert again.model.config.projective and not crossing.model.config.projective
     assert crossing.with_projective(False) is crossing and plain.with_projective(True) is plain
     for sentence in toy.dev_sentences()[:10]:
         assert again.parse(sentence) == plain.parse(sentence)

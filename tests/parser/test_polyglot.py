@@ -139,7 +139,7 @@ def test_a_language_that_is_given(parser: PolyglotParser) -> None:
     with pytest.raises(ModelError, match="the model knows no languages"):
         Parser.load("rotten").with_language("en")
     few = parser.with_members(1).with_projective(True)
-    assert isinstance(few, PolyglotParser) and few.parser_of("rot").config.projective
+    assert isinstance(few, PolyglotParser) and few.parser_of("rot").model.config.projective
 
 
 def test_models_keep_their_languages(models: dict[str, Path]) -> None:

@@ -70,6 +70,6 @@ def test_a_teacher_must_read_text_and_know_the_labels() -> None:
     with pytest.raises(ModelError, match="silent: a teacher needs a tagger and labels"):
         check_teacher("silent", silent, gold)
     few = [replace(s, deprels=["root"] * s.n_words) for s in gold]
-    label = sorted(set(toy.reader().labeller.labels) - {"root"})[0]
+    label = sorted(set(toy.reader().model.labeller.labels) - {"root"})[0]
     with pytest.raises(ModelError, match=f"other: the teacher's label {label} is not"):
         check_teacher("other", toy.reader(), few)

@@ -57,11 +57,11 @@ def test_scores_are_the_models_own_less_what_labels_lose() -> None:
     parser = toy.parser()
     for sentence in toy.dev_sentences()[:25]:
         (plain,), (tree,) = (parser.parse(sentence, valid=v) for v in ("none", RULES))
-        scored = parser.maker([sentence])[0]
+        scored = parser.model.maker([sentence])[0]
         around, heads = (np.array([0, *one.heads], np.int32) for one in (plain, tree))
         words = np.arange(1, len(heads), dtype=np.int32)
-        rows = parser.labeller.scores_around(scored, around, heads[1:], words)
-        numbers = [parser.labeller.labels.index(label) for label in tree.labels]
+        rows = parser.model.labeller.scores_around(scored, around, heads[1:], words)
+        numbers = [parser.model.labeller.labels.index(label) for label in tree.labels]
         lost = (rows.max(axis=1) - rows[words - 1, numbers]).sum()
         own = scored.problem.score([-1, *tree.heads])
         assert tree.score == pytest.approx(own - lost, abs=2e-5 * len(tree.heads))
@@ -92,7 +92,7 @@ def test_given_heads_and_labels_stay_and_faults_are_told() -> None:
 
 
 def test_which_rules(tmp_path: Path) -> None:
-    labeller = toy.parser().labeller
+    labeller = toy.parser().model.labeller
     ud = Rules.load("ud").binding
     assert rules_for(None, labeller) is ud and rules_for("ud", labeller) is ud
     assert rules_for("none", labeller) is None and rules_for(None, None) is None

@@ -52,7 +52,7 @@ def test_the_best_trees_by_their_totals() -> None:
     parser, changed = toy.parser(), 0
     for sentence in [s for s in toy.dev_sentences() if 3 < s.n_words < 8]:
         many = parser.parse(sentence, valid="none", prune=0, k_best=5000)
-        view = parser.maker.view_of(parser.maker([sentence])[0])
+        view = parser.model.maker.view_of(parser.model.maker([sentence])[0])
         by_hand = sorted(
             (
                 (tree.score + Depth().tree_score(view, [-1, *tree.heads], [ROOT, *tree.labels]))
@@ -75,8 +75,8 @@ def test_a_model_has_tree_families() -> None:
     for config in (toy.configuration(), toy.network_configuration()):
         model = train(toy.sentences()[:20], (), config, factors=["siblings", Depth])
         read = Parser(model_of_bytes(model_bytes(model), [Depth()]))
-        assert [family.name for family in read.maker.families] == ["siblings", "depth"]
-        assert pickle.loads(pickle.dumps(read)).maker.families[1].name == "depth"
+        assert [family.name for family in read.model.maker.families] == ["siblings", "depth"]
+        assert pickle.loads(pickle.dumps(read)).model.maker.families[1].name == "depth"
         sentence = next(s for s in toy.dev_sentences() if s.n_words < 9)
         assert read.solve(sentence).stats["trees_scored"] > 0
         told = explain(read, sentence)

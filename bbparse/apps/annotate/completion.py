@@ -65,11 +65,11 @@ class Completer:
     ) -> None:
         self.calibration = Calibration.of(parser.model)
         self.parser, self.spans, self.edges = parser, spans, edges
-        rules = rules_for(valid, parser.labeller)
+        rules = rules_for(valid, parser.model.labeller)
         self.rules = Rules(()) if rules is None else rules
-        self.labels = () if parser.labeller is None else parser.labeller.labels
+        self.labels = () if parser.model.labeller is None else parser.model.labeller.labels
         self._crossing = parser
-        if parser.config.projective:
+        if parser.model.config.projective:
             # The network scores crossing arcs, too, and the annotator may fix one.
             self._crossing = Parser(parser.model.with_crossing())
 
@@ -78,11 +78,11 @@ class Completer:
         arcs = marks.arcs(sentence.n_words)
         heads, labels = [head for head, _ in arcs], [label for _, label in arcs]
         around = replace(sentence, heads=heads, deprels=labels)
-        for fault in tree_faults(heads, single_root=self.parser.config.model.single_root):
+        for fault in tree_faults(heads, single_root=self.parser.model.config.model.single_root):
             names = ["the root", *map(in_english, sentence.forms)]
             shown = ", ".join(f"{names[m]} ← {names[heads[m - 1]]}" for m in fault.arcs)
             raise TreebankError(f"no tree has all the fixed arcs {shown}")
-        if self.parser.config.projective and not crossing_words(heads):
+        if self.parser.model.config.projective and not crossing_words(heads):
             try:
                 return self._best(self.parser, around, marks, k)
             except BBParseError:
@@ -145,7 +145,7 @@ class Completer:
     def _scored(self, sentence: Sentence, heads: Sequence[int]) -> Scored:
         """Score a sentence, with the arcs of a tree among the candidates."""
         parser = self._crossing if crossing_words(heads) else self.parser
-        return parser.maker([sentence], None, None, [dict(enumerate(heads, start=1))])[0]
+        return parser.model.maker([sentence], None, None, [dict(enumerate(heads, start=1))])[0]
 
     def options(
         self, sentence: Sentence, heads: Sequence[int], word: int
@@ -173,7 +173,7 @@ class Completer:
 
     def _label_odds(self, scored: Scored, heads: Sequence[int]) -> NDArray[np.float64]:
         """Return log-probabilities of the labels of each arc of a tree, float64[n, L]."""
-        labeller = cast(Labelling, self.parser.labeller)  # there are labels
+        labeller = cast(Labelling, self.parser.model.labeller)  # there are labels
         rows = labeller.tree_scores(scored, np.array([0, *heads], np.int32))
         return rows - np.logaddexp.reduce(rows, axis=1, keepdims=True)
 

@@ -83,7 +83,7 @@ class Treebank:
         self.trouble = ""  #: Why the last attempt to save failed, if it did.
         self.messages: list[str] = []  #: Warnings about the journal, to be shown at the start.
         self.entries = [self._entry(sentence) for sentence in read_conllu(source)]
-        if completer.parser.tagger is None:  # raises an error if tags are needed
+        if completer.parser.model.tagger is None:  # raises an error if tags are needed
             for entry in self.entries:
                 completer.parser.tagged(entry.base)
         if completer.spans is not None:

@@ -210,9 +210,9 @@ def calibrate(treebank: str, model: str, factors: list[str], output: str, tags: 
     parser = Parser.load(model, factors)
     gold = read_conllu(treebank, require_heads=True)
     if tags == "own":
-        if parser.tagger is None:
+        if parser.model.tagger is None:
             raise ModelError("the model has no tagger, expected one for --tags own")
-        gold = parser.tagger.tag(gold)
+        gold = parser.model.tagger.tag(gold)
     right = parser.calibrate(gold)
     parser.save(output)
     say(f"wrote {output}: {right.mean():.2%} of {len(right):,} arcs are right")

@@ -296,7 +296,7 @@ def train(
             facts["results"] = results(parser.model, dev_sentences)
             say(table(facts["results"]))
         if facts:  # what the training itself does not know
-            parser.notes[NOTE] |= facts
+            parser.model.notes[NOTE] |= facts
             parser.save(target)
     for path in temporary:
         path.unlink(missing_ok=True)

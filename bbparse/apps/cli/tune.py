@@ -74,7 +74,7 @@ def tune(
     if plot is not None:
         check_plot(plot)
     parser = Parser.load(model, factors)
-    measure = "las" if parser.labeller is not None else "uas"
+    measure = "las" if parser.model.labeller is not None else "uas"
     treebank = list(read_conllu(dev, require_heads=True))
     settings = measure_settings(parser, treebank, prunes, **limits)
     suggestion = suggest(settings, max_loss / 100.0, measure)

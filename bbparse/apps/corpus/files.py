@@ -141,7 +141,7 @@ class FileParser:
         if settings.projective is not None:
             parser = parser.with_projective(settings.projective)
         self.parser = parser if settings.members is None else parser.with_members(settings.members)
-        rules = rules_for(settings.valid, parser.labeller)
+        rules = rules_for(settings.valid, parser.model.labeller)
         self.settings = replace(settings, valid=rules or "none")
         self.style = Style(settings.k_best, colour=colour)
         self.parser.steps(self.settings)

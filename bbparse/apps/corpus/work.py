@@ -39,7 +39,7 @@ class ParseSpec:
         self.model, self.settings = model, settings
         self.parser = FileParser(Parser.load(path, factors), settings)
         applied = self.parser.settings.valid
-        families = self.parser.parser.maker.families
+        families = self.parser.parser.model.maker.families
         packages = {type(family).__module__.partition(".")[0] for family in families}
         #: Everything that distinguishes it, for manifests; the model, the rules and the code of
         #: factor families by their hashes.

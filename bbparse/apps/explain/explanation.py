@@ -107,7 +107,7 @@ def broken_rules(
     **limits: Any,
 ) -> tuple[list[str], ScoredTree | None]:
     """Return the validity rules that the best tree breaks, in words, and the best valid tree."""
-    rules = rules_for(valid, parser.labeller)
+    rules = rules_for(valid, parser.model.labeller)
     if rules is None:
         return [], None
     faults = RuledSentence(rules, sentence).faults(best.heads, best.labels)
@@ -125,7 +125,7 @@ def _tree_terms(
     """Return all terms of a tree, with those of tree families, whose texts are its features."""
     terms = terms_of(scored.problem, arcs, parser, scored.sentence)
     if families:
-        view = parser.maker.view_of(scored)
+        view = parser.model.maker.view_of(scored)
         labels = parser.model.labels_of(scored, heads)
         labels = [ROOT, *labels] if labels else []
         for family in families:
@@ -257,8 +257,8 @@ def explain(
     """
     steps = parser.steps(k_best=k_best, valid="none", tree_score=tree_score, **limits)
     families, scored = steps.families, steps.score(sentence, prune, None)
-    problem, backbone = scored.problem, parser.config.model.backbone
-    method = {"backbone": backbone, "settings": parser.config.search, **limits}
+    problem, backbone = scored.problem, parser.model.config.model.backbone
+    method = {"backbone": backbone, "settings": parser.model.config.search, **limits}
     solution = steps.with_deadline().solver(scored)(problem)
     if not len(solution):
         raise ProblemError(f"{sentence.name}: there is no tree to explain ({solution.status})")
@@ -291,7 +291,7 @@ def explain(
     )
     if not deadline.is_over():
         terms = with_features(parser, sentence, list(zip(solution.heads, terms)), deadline)
-    names = dict.fromkeys(family.name for family in (*parser.maker.families, *families))
+    names = dict.fromkeys(family.name for family in (*parser.model.maker.families, *families))
     return Explanation(
         sentence, problem, solution, trees, terms, losses, trace, backbone, [*names], *broken
     )

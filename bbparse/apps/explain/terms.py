@@ -72,9 +72,9 @@ def terms_of(
 ) -> list[Term]:
     """Return all terms of the score of a tree, int32[n] arcs; their values add up to it."""
     terms = part_terms(problem, arcs)
-    if parser.maker.families:
+    if parser.model.maker.families:
         order = np.sort(arcs)
-        view = parser.maker.view(sentence, problem.arc_head[order], problem.arc_mod[order])
+        view = parser.model.maker.view(sentence, problem.arc_head[order], problem.arc_mod[order])
         terms += _family_terms(parser, view)
     return terms
 
@@ -100,9 +100,9 @@ def part_terms(problem: Problem, arcs: NDArray[np.int32]) -> list[Term]:
 
 def _family_terms(parser: Parser, view: FactorView) -> list[Term]:
     """Return the factors of a tree (all arcs of the view) by family, with non-zero features."""
-    table = parser.maker.table
+    table = parser.model.maker.table
     terms = []
-    for family in parser.maker.families:
+    for family in parser.model.maker.families:
         names: dict[int, str] | None = None
         for members, keys in chain.from_iterable(tree_batches([family], view)):
             places = table.find(keys)
@@ -136,14 +136,14 @@ def with_features(
     deadline: Deadline = NO_DEADLINE,
 ) -> list[list[Term]]:
     """Add features or, unless the deadline passes first, losses without words to (heads, terms)."""
-    if parser.maker.network is not None:
-        return _without_words(parser, parser.maker.network, sentence, trees, deadline)
-    scorer = cast(LinearScorer, parser.maker.scorer)  # a model has a network or a scorer
+    if parser.model.maker.network is not None:
+        return _without_words(parser, parser.model.maker.network, sentence, trees, deadline)
+    scorer = cast(LinearScorer, parser.model.maker.scorer)  # a model has a network or a scorer
     values = encode(sentence)
     features_of: list[dict[tuple[str, tuple[int, ...]], list[Feature]]] = [
         {(t.kind, t.words): [] for t in terms if t.kind in PARTS} for _, terms in trees
     ]
-    projective, single_root = parser.config.projective, parser.config.model.single_root
+    projective, single_root = parser.model.config.projective, parser.model.config.model.single_root
     views = [FactorView.of_tree(sentence, heads, values) for heads, _ in trees]
     for kind, name in _TEMPLATES_OF.items():
         for template in scorer.templates.templates[name]:
@@ -180,10 +180,10 @@ def _without_words(
     deadline: Deadline,
 ) -> list[list[Term]]:
     """Set `Term.without` of the terms of trees, unless the deadline passes first."""
-    embeddings = parser.maker.embeddings
+    embeddings = parser.model.maker.embeddings
     vectors = None if embeddings is None else embeddings([sentence])[0]
     values, best = encode(sentence), trees[0][0]
-    kind = parser.config.projective, parser.config.model.single_root
+    kind = parser.model.config.projective, parser.model.config.model.single_root
     tree_arcs, lost = [], []
     for heads, terms in trees:
         mods = np.arange(1, len(heads), dtype=np.int32)

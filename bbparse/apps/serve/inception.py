@@ -116,10 +116,10 @@ def answer(parser: Parser, request: Predict, parse: ParseAll) -> str:
 
 def _best(parser: Parser, sentence: Sentence, parse: ParseAll) -> list[ScoredTree]:
     """Return the best tree around the arcs of a sentence; arcs may cross if there is no other."""
-    if not sentence.has_tags or parser.tagger is None:
+    if not sentence.has_tags or parser.model.tagger is None:
         tagged = parser.tagged(sentence)
     else:
-        tagged = with_columns(parser.tagger(sentence), upos=sentence.upos)
+        tagged = with_columns(parser.model.tagger(sentence), upos=sentence.upos)
     try:
         (found,) = parse(parser, [tagged])
     except TreebankError:

@@ -24,7 +24,7 @@ class Pool:
     ) -> None:
         self.parsers, self.settings, self.tell = parsers, settings, tell
         for parser in parsers.values():
-            parser.maker = replace(parser.maker, max_parts=settings.max_parts)
+            parser.model.maker = replace(parser.model.maker, max_parts=settings.max_parts)
         warm_up(parsers)
         self._workers = Workers[dict[str, Any], str](partial(answer, parsers), settings.workers)
         self._requests = 0  # taken and not yet answered
@@ -38,8 +38,8 @@ class Pool:
         """Steps of each model; the first is the default."""
         return {
             name: [
-                *["tokenizer"] * (p.tokenizer is not None),
-                *["tagger"] * (p.tagger is not None),
+                *["tokenizer"] * (p.model.tokenizer is not None),
+                *["tagger"] * (p.model.tagger is not None),
                 "parser",
             ]
             for name, p in self.parsers.items()

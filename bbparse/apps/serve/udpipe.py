@@ -57,9 +57,9 @@ def answer(
         yield f"# generator = bbparse {__version__}\n# udpipe_model = {model}\n"
     sentences = _read(parser, options)
     if "tagger" in options:
-        if parser.tagger is None:
+        if parser.model.tagger is None:
             raise ModelError(f"The model '{model}' has no tagger.")
-        sentences = parser.tagger.tag(sentences)
+        sentences = parser.model.tagger.tag(sentences)
     if "parser" not in options:
         for sentence in sentences:
             yield _written(sentence, format_sentence(sentence), output)

@@ -68,7 +68,7 @@ def pieces(parsers: Mapping[str, Parser], job: Job) -> Generator[str, None, None
         yield from udpipe.answer(parser, job.model, job.udpipe, partial(parses, parser, job=job))
         return
     if job.inception is not None:
-        job.keep_heads, job.confidence = True, NOTE in parser.notes
+        job.keep_heads, job.confidence = True, NOTE in parser.model.notes
         yield inception.answer(parser, job.inception, partial(parses, job=job))
         return
     sentences = _sentences(parser, job)
@@ -260,7 +260,7 @@ def warm_up(parsers: Mapping[str, Parser]) -> None:
             {"forbid": [(1, 2)]},
             {"factors": [{"arcs": [(3, 2), (2, 1)]}]},
         ]
-        if parser.labeller is not None:  # a tree that breaks validity rules
+        if parser.model.labeller is not None:  # a tree that breaks validity rules
             constraints += [{"heads": {1: 3, 2: 3}, "labels": {1: "nsubj", 2: "nsubj"}}]
         requests: list[dict[str, Any]] = [
             {},
@@ -268,13 +268,13 @@ def warm_up(parsers: Mapping[str, Parser]) -> None:
             {"prune": 0},
             *({"constraints": [one]} for one in constraints),
             {"kind": "explain"},
-            *[{"confidence": True}] * (NOTE in parser.notes),
+            *[{"confidence": True}] * (NOTE in parser.model.notes),
         ]
         for request in requests:
             job = {"kind": "parse", "model": name, "words": words, **request}
             list(pieces(parsers, Job.model_validate(job)))
         list(Parser(parser.model.with_crossing()).parse_around([crossing], reasons=False))
-        if parser.tagger is not None and parser.tokenizer is not None:
+        if parser.model.tagger is not None and parser.model.tokenizer is not None:
             list(pieces(parsers, Job(kind="parse", model=name, text="A cat slept. Two did.")))
 
 

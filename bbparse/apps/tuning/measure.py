@@ -132,7 +132,7 @@ def _first_pass(
 ) -> Setting:
     """Measure accuracy, and the time and work of each sentence."""
     prune = options.prune or 0
-    setting = Setting(prune, labelled=parser.labeller is not None)
+    setting = Setting(prune, labelled=parser.model.labeller is not None)
     solutions: list[Solution] = []
     seconds: list[float] = []
     few_words = (s for s in sentences if s.n_words <= WARM_UP_WORDS)

@@ -37,7 +37,7 @@ TEXT = (
 @cache
 def completer() -> Completer:
     """With the toy parser."""
-    parser = toy.changed(toy.reader(), notes=dict(toy.reader().notes))
+    parser = toy.changed(toy.reader(), notes=dict(toy.reader().model.notes))
     parser.calibrate(toy.dev_sentences())
     return Completer(parser)
 

@@ -50,7 +50,7 @@ def test_everything_else_becomes_the_best_tree_around_what_is_fixed(opened: Open
         (tree,) = free.best(sentence, marks)
         expected: list[float] = []
         for prune, margin in ((None, None), (None, np.inf), (0, None)):  # as far as needed
-            p = parser.maker([sentence], prune, margin, [{word: head}])[0].problem
+            p = parser.model.maker([sentence], prune, margin, [{word: head}])[0].problem
             expected = [
                 score
                 for score, arcs in enumerate_trees(p)

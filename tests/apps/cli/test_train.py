@@ -67,15 +67,15 @@ def test_the_whole_way(run: Run, config: Path, tmp_path: Path) -> None:
     assert lines[-1] == f"wrote {model}"
     assert leftovers(tmp_path) == ["toy.model"]
     loaded = Parser.load(model)
-    assert loaded.config.factors.families == ("siblings", "combs")
-    assert (loaded.config.pruner.k, loaded.config.learning.epochs) == (5, 3)
-    assert loaded.config.learning.seed == 4
+    assert loaded.model.config.factors.families == ("siblings", "combs")
+    assert (loaded.model.config.pruner.k, loaded.model.config.learning.epochs) == (5, 3)
+    assert loaded.model.config.learning.seed == 4
     options = ("--model", model, "--output", predicted, "--valid", "none")  # as in training
     assert run("parse", toy.DEV, *options).code == 0
     scores = json.loads(run("evaluate", toy.DEV, predicted, "--json").out)
     assert scores["uas"] > 0.85
-    assert scores["uas"] == pytest.approx(loaded.notes["dev_uas"], abs=1e-9)
-    assert {*loaded.notes["confidence"]} == {"arc", "either", "tree"}
+    assert scores["uas"] == pytest.approx(loaded.model.notes["dev_uas"], abs=1e-9)
+    assert {*loaded.model.notes["confidence"]} == {"arc", "either", "tree"}
 
 
 def test_a_bad_sentence_is_named_or_skipped(run: Run, config: Path, tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_bad_sentence_is_named_or_skipped(run: Run, config: Path, tmp_path: Pa
     done = run("train", path, "--config", config, "--model", model, "--skip-invalid")
     assert done.code == 0
     assert done.err.startswith(f"2 sentences skipped; the first: {path}, line ")
-    assert Parser.load(model).notes["sentences"] == 2
+    assert Parser.load(model).model.notes["sentences"] == 2
     model.unlink()
     done = run("train", treebank(tmp_path, bad), "--model", model, "--skip-invalid")
     assert "no sentence is left to use" in done.complaint(alone=False)
@@ -135,7 +135,7 @@ def test_text_is_learned_too(run: Run, config: Path, tmp_path: Path) -> None:
     assert [" ".join(row[:2]) for row in table] == list(titles)
     assert float(table[2][-2]) > 60  # LAS of running text
     learned = Parser.load(model)
-    assert learned.tagger is not None and learned.tokenizer is not None
+    assert learned.model.tagger is not None and learned.model.tokenizer is not None
     shown = run("model", model).out
     for line in (
         "treebank +Toys",
@@ -152,9 +152,9 @@ def test_text_is_learned_too(run: Run, config: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.model"
     assert run(*start, other, "--text-from", model).code == 0
     taken = Parser.load(other)
-    assert taken.tagger is not None and taken.tagger.notes == learned.tagger.notes
+    assert taken.model.tagger is not None and taken.model.tagger.notes == learned.model.tagger.notes
     assert run(*start, other, "--no-text").code == 0
-    assert Parser.load(other).tokenizer is None
+    assert Parser.load(other).model.tokenizer is None
     assert "exclude each other" in run(*start, other, "--no-text", "--text-from", model).err
 
 

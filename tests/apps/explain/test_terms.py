@@ -105,7 +105,7 @@ def test_terms_and_features_of_a_trained_parser(make: Callable[[], Parser]) -> N
             assert math.fsum(t.value for t in terms) == pytest.approx(score)
             for term in terms:
                 total = math.fsum(f.weight for f in term.features)
-                by_network = parser.maker.network is not None and term.kind in PARTS
+                by_network = parser.model.maker.network is not None and term.kind in PARTS
                 assert total == pytest.approx(0.0 if by_network else term.value), term
                 for owed in (term.features, term.without):
                     weights = [abs(f.weight) for f in owed]
@@ -115,7 +115,7 @@ def test_terms_and_features_of_a_trained_parser(make: Callable[[], Parser]) -> N
                 with_words += bool(term.without)
             families |= {term.kind for term in terms if term.kind not in PARTS}
     assert families == {"siblings", "grandchildren"}
-    assert bool(with_words) == (parser.maker.network is not None)
+    assert bool(with_words) == (parser.model.maker.network is not None)
 
 
 class Blind(ArcNetwork):
@@ -131,7 +131,7 @@ class Blind(ArcNetwork):
 
 def blind(parser: Parser, word: int) -> ArcNetwork:
     """The network of a parser, which knows nothing of a word; 0: which knows all of them."""
-    network = parser.maker.network
+    network = parser.model.maker.network
     assert network is not None
     if word:
         network = Blind.from_fields(network.to_fields())
@@ -155,7 +155,7 @@ def others(
 def blinded(parser: Parser, sentence: Sentence, heads: NDArray[np.int32], word: int) -> Problem:
     """The problem of the arcs of a tree without factors, nothing known of a word."""
     head, mod = np.array(sorted((int(h), m) for m, h in enumerate(heads) if m), np.int32).T
-    maker = replace(parser.maker, network=blind(parser, word), families=())
+    maker = replace(parser.model.maker, network=blind(parser, word), families=())
     return maker.over_arcs(sentence, encode(sentence), head, mod).problem
 
 

@@ -178,7 +178,7 @@ def test_the_library_of_inception_reads_it(service: Running) -> None:
 
 
 def test_confidence() -> None:
-    parser = Parser(toy.changed(toy.reader(), notes=dict(toy.reader().notes)).model)
+    parser = Parser(toy.changed(toy.reader(), notes=dict(toy.reader().model.notes)).model)
     parser.calibrate(toy.dev_sentences())
     job = Job(kind="inception", model="toy", inception=body(xmi(arc(301, 3, 2, "det"))))
     (text,) = pieces({"toy": parser}, job)

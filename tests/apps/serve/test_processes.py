@@ -87,3 +87,13 @@ def test_an_address_that_cannot_be_had(service: Running) -> None:
         with pytest.raises(ServiceError, match=text):
             serve(never, *where, Settings(), print)
     assert issubclass(ServiceError, BBParseError)
+
+
+def test_sentences_with_too_many_parts_are_refused(tmp_path: Path) -> None:
+    with running(tmp_path, max_parts=5000) as service:
+        answers = [
+            service.ask("/v1/parse", {"words": [["a", "cat"] * n], "prune": 0, "valid": "none"})
+            for n in (2, 20)
+        ]
+    assert [answer.status for answer in answers] == [200, 400]
+    assert "too many parts for memory; prune more" in answers[1].text

@@ -57,7 +57,7 @@ def test_more_epochs_go_on_from_fewer(tmp_path: Path) -> None:
     interrupt("epoch 3:", SENTENCES, DEV, configuration(epochs=3), checkpoint=path)
     # Fewer than were done already: the best of those done.
     shorter = Parser.train(SENTENCES, DEV, configuration(epochs=1), checkpoint=path)
-    assert shorter.notes["epoch"] in (1, 2)
+    assert shorter.model.notes["epoch"] in (1, 2)
 
 
 @pytest.mark.parametrize("what", ["sentences", "dev", "factors", "templates"])

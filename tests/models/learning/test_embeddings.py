@@ -81,7 +81,7 @@ def test_networks_have_the_same_mean_in_memory_and_in_a_file(vectors: Path, tmp_
     assert [p.solution.scores[0] for p in whole.parse_all(DEV)] == [
         p.solution.scores[0] for p in again.parse_all(DEV)
     ]
-    (one, two), maker = whole.maker.network.members, whole.maker
+    (one, two), maker = whole.model.maker.network.members, whole.model.maker
     joined = replace(whole.model, maker=replace(maker, network=one.with_others([two])))
     assert [p.solution.scores[0] for p in Parser(joined).parse_all(DEV)] == [
         p.solution.scores[0] for p in again.parse_all(DEV)
@@ -92,7 +92,7 @@ def test_a_loaded_model_parses_the_same(parser: Parser, tmp_path: Path) -> None:
     path = tmp_path / "embeddings.model"
     parser.save(path)
     again = Parser.load(path)
-    assert isinstance(again.maker.embeddings, WordVectors)
+    assert isinstance(again.model.maker.embeddings, WordVectors)
     for sentence in DEV:
         trees = parser.parse(sentence, k_best=2)
         assert [(t.heads, t.labels, t.score) for t in trees] == [
@@ -118,7 +118,7 @@ def test_all_that_asks_the_network_gives_it_its_vectors(parser: Parser) -> None:
 def test_vectors_are_looked_at(parser: Parser) -> None:
     blind = toy.changed(parser, embeddings=Silent())
     for sentence in DEV:
-        one, other = (p.maker([sentence])[0].scores for p in (parser, blind))
+        one, other = (p.model.maker([sentence])[0].scores for p in (parser, blind))
         assert one is not None and other is not None
         assert not np.array_equal(one.scores, other.scores)
 

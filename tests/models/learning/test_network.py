@@ -90,15 +90,15 @@ def test_factors_lower_the_errors_on_what_they_learn_from() -> None:
 def test_the_network_is_that_of_a_run_without_factors(whole: Parser) -> None:
     lines: list[str] = []
     plain = Parser.train(SENTENCES, DEV, configuration(), factors=[], report=lines.append)
-    one, other = (parser.maker.network for parser in (whole, plain))
+    one, other = (parser.model.maker.network for parser in (whole, plain))
     assert one is not None and other is not None
     assert all(np.array_equal(a, other.to_fields()[k]) for k, a in one.to_fields().items())
-    assert not len(plain.maker.table) and plain.config.factors.families == ()
-    assert len(whole.maker.table.pruned()) > 0
+    assert not len(plain.model.maker.table) and plain.model.config.factors.families == ()
+    assert len(whole.model.maker.table.pruned()) > 0
     assert sum(len(whole.problem(s).factor_score) for s in DEV) > 0
-    assert whole.notes["backbone_dev_uas"] == plain.notes["dev_uas"]
-    assert whole.notes["dev_uas"] == unlabelled_accuracy(whole.maker, DEV)
-    assert f"network: UAS {100 * plain.notes['dev_uas']:.2f} on dev" in lines
+    assert whole.model.notes["backbone_dev_uas"] == plain.model.notes["dev_uas"]
+    assert whole.model.notes["dev_uas"] == unlabelled_accuracy(whole.model.maker, DEV)
+    assert f"network: UAS {100 * plain.model.notes['dev_uas']:.2f} on dev" in lines
 
 
 @pytest.mark.parametrize(
@@ -125,8 +125,8 @@ def test_members_learn_from_different_starts(tmp_path: Path) -> None:
         return SENTENCES, DEV, configuration(2).with_("network", members=members)
 
     alone, both = (Parser.train(*given(count), factors=[]) for count in (1, 2))
-    first, second = both.maker.network.members
-    assert np.array_equal(alone.maker.network.vectors, first.vectors)
+    first, second = both.model.maker.network.members
+    assert np.array_equal(alone.model.maker.network.vectors, first.vectors)
     assert not np.array_equal(first.vectors, second.vectors)
     both.save(tmp_path / "both")
     loaded = Parser.load(tmp_path / "both")
@@ -139,18 +139,18 @@ def test_a_treebank_without_labels(tmp_path: Path) -> None:
     silent = toy.network_configuration(epochs=2).with_("labels", epochs=0)
     for some, config in ((bare, configuration(2)), (SENTENCES[:20], silent)):
         parser = Parser.train(some, (), config)
-        assert parser.labeller is None
-        assert parser.maker.network is not None and parser.maker.network.labels == ()
+        assert parser.model.labeller is None
+        assert parser.model.maker.network is not None and parser.model.maker.network.labels == ()
         (tree,) = parser.parse(DEV[0])
         assert set(tree.labels or "_") == {"_"}
         parser.save(tmp_path / "bare.model")
         again = Parser.load(tmp_path / "bare.model")
-        assert again.labeller is None and again.parse(DEV[0]) == [tree]
+        assert again.model.labeller is None and again.parse(DEV[0]) == [tree]
 
 
 def test_labels_and_the_rule_about_the_root(whole: Parser) -> None:
-    network = whole.maker.network
-    assert network is whole.labeller and network is not None
+    network = whole.model.maker.network
+    assert network is whole.model.labeller and network is not None
     assert network.labels[network.root] == "root"
     for sentence in DEV:
         (tree,) = whole.parse(sentence)

@@ -37,7 +37,7 @@ def test_every_rule_learns_the_toy_treebank(
         del table["templates"]["grandsibling"]
     sentences = toy.sentences()[:60]
     parser = Parser.train(sentences, [], Configuration.from_table(table))
-    assert unlabelled_accuracy(parser.maker, sentences) > 0.95
+    assert unlabelled_accuracy(parser.model.maker, sentences) > 0.95
 
 
 @pytest.mark.parametrize("dev", [toy.dev_sentences(), toy.dev_sentences()[:1]])
@@ -48,9 +48,11 @@ def test_the_first_of_the_best_epochs_on_dev_is_kept(dev: list[Sentence]) -> Non
     epochs = [line for line in lines if line.startswith("epoch ")]
     figures = [float(line.split(" on dev;")[0].split()[-1]) for line in epochs]
     assert len(figures) == 4
-    assert 100 * unlabelled_accuracy(parser.maker, dev) == pytest.approx(max(figures), abs=0.006)
-    assert parser.notes["epoch"] == figures.index(max(figures)) + 1
-    assert parser.notes["dev_uas"] == pytest.approx(max(figures) / 100, abs=1e-4)
+    assert 100 * unlabelled_accuracy(parser.model.maker, dev) == pytest.approx(
+        max(figures), abs=0.006
+    )
+    assert parser.model.notes["epoch"] == figures.index(max(figures)) + 1
+    assert parser.model.notes["dev_uas"] == pytest.approx(max(figures) / 100, abs=1e-4)
 
 
 def test_what_cannot_be_trained_on() -> None:
@@ -113,14 +115,14 @@ CROSSING = Sentence.from_words(
 def test_trees_with_crossing_arcs_are_learned(config: Configuration, tmp_path: Path) -> None:
     config = config.with_("model", projective=False).with_("learning", epochs=4)
     parser = Parser.train([*toy.sentences()[:20], *[CROSSING] * 8], [CROSSING], config)
-    assert parser.notes["projectivised"] == 0
+    assert parser.model.notes["projectivised"] == 0
     assert parser.problem(CROSSING).projective is False
     (tree,) = parser.parse(CROSSING)
     assert tree.heads == tuple(CROSSING.heads)
     assert len(tree.labels) == 7
     parser.save(tmp_path / "crossing.model")
     again = Parser.load(tmp_path / "crossing.model")
-    assert again.config.projective is False and again.parse(CROSSING) == [tree]
+    assert again.model.config.projective is False and again.parse(CROSSING) == [tree]
     assert len(again.parse(CROSSING, k_best=3)) == 3
 
 
@@ -129,7 +131,7 @@ def test_whether_arcs_may_cross_can_be_left_to_the_trees() -> None:
     for some, projective in (([CROSSING], True), ([CROSSING] * 3, False)):
         lines: list[str] = []
         parser = Parser.train([*toy.sentences()[:37], *some], [], config, report=lines.append)
-        assert parser.config.projective is projective
+        assert parser.model.config.projective is projective
         assert lines[0].startswith(f"model.projective = {str(projective).lower()}: arcs cross in")
     with pytest.raises(ConfigError, match=r"model\.projective is 'maybe', expected true, false or"):
         config.with_("model", projective="maybe")
