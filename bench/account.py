@@ -24,7 +24,7 @@ from one_backbone import OneBackbone
 from rules import Balanced, Depth
 
 from bbparse.models.configuration import Configuration
-from bbparse.models.learning.train import learn_to_read
+from bbparse.models.learning.train import train_text_models
 from bbparse.parser.parse import Parse
 from bbparse.parser.parser import Parser
 from bbparse.treebank import Sentence
@@ -78,7 +78,7 @@ def learned(given: Any, train: list[Sentence]) -> dict[str, Parser]:
         parsers["with factors"], _ = shared.parser(FAMILIES)
     if given.tags:
         seed, kept = config.learning.seed, shared.checkpoint
-        tagger = learn_to_read(train, seed, None, kept, say=print).tagger
+        tagger = train_text_models(train, seed, None, kept, say=print).tagger
         for name, parser in parsers.items():
             parser.model.tagger = tagger
             parsers[name] = Parser(parser.model)

@@ -68,7 +68,7 @@ class Parser:
             at the end.
         reading : callable, optional
             Trains the tokenizer and the tagger, given the result of `embeddings` and the
-            checkpoint (`bbparse.models.learning.train.learn_to_read`).
+            checkpoint (`bbparse.models.learning.train.train_text_models`).
         silver : Silver, optional
             Raw text with the trees of a teacher, from which the networks learn, too.
         about : mapping, optional

@@ -35,15 +35,15 @@ def _likely(scores: Float32s) -> tuple[NDArray[np.int64], NDArray[np.int32], Flo
             if _FLATTER * (scores[i, k] - best[i]) > _LEAST:
                 begin[i + 1] += 1
     numbers = np.empty(begin[n], np.int32)
-    shares = np.empty(begin[n], np.float32)
+    probabilities = np.empty(begin[n], np.float32)
     for i in range(n):
         at, total = begin[i], np.float32(0.0)
         for k in range(scores.shape[1]):
             less = _FLATTER * (scores[i, k] - best[i])
             if less > _LEAST:
-                numbers[at], shares[at] = k, fast_exp(less)
-                total += shares[at]
+                numbers[at], probabilities[at] = k, fast_exp(less)
+                total += probabilities[at]
                 at += 1
         for place in range(begin[i], at):
-            shares[place] = np.divide(shares[place], total)
-    return begin, numbers, shares
+            probabilities[place] = np.divide(probabilities[place], total)
+    return begin, numbers, probabilities

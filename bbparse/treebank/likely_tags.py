@@ -17,7 +17,7 @@ class Likely(NamedTuple):
 
     begin: NDArray[np.int64]  #: int64[n + 1]
     numbers: NDArray[np.int32]  #: int32[m]: numbers of the values.
-    shares: NDArray[np.float32]  #: float32[m]: their probabilities, whose sum is 1 for each word.
+    probabilities: NDArray[np.float32]  #: float32[m]: their sum is 1 for each word.
 
 
 class LikelyTags(NamedTuple):

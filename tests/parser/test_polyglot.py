@@ -14,7 +14,7 @@ import pytest
 from bbparse.apps.corpus.files import FileOptions, FileParser, answers
 from bbparse.models import MODELS
 from bbparse.models.configuration import Configuration
-from bbparse.models.learning.train import Reading
+from bbparse.models.learning.train import TextModels
 from bbparse.models.model_file import load_base, load_model, model_bytes, model_of_bytes, save_model
 from bbparse.neural.embeddings import fit_base, fit_encoder
 from bbparse.parser.parser import Parser
@@ -47,9 +47,9 @@ def other() -> list[Sentence]:
 
 
 def trained(sentences: list[Sentence], config: Path, embeddings: object) -> Parser:
-    def reading(source: object, checkpoint: object) -> Reading:
+    def reading(source: object, checkpoint: object) -> TextModels:
         tagger = train_tagger(sentences, toy.NETWORK, embeddings=source)
-        return Reading(tagger, train_tokenizer(sentences))
+        return TextModels(tagger, train_tokenizer(sentences))
 
     return Parser.train(
         sentences,

@@ -20,14 +20,14 @@ def test_probabilities_are_flatter_than_the_scores(seed: int, n: int, size: int)
     rng = np.random.default_rng(seed)
     scores = (rng.normal(size=(n, size)) * rng.choice([0.1, 3.0, 30.0])).astype(np.float32)
     found = likely(scores[:, ::-1][:, ::-1])  # whatever the strides
-    assert found.begin[0] == 0 and found.begin[-1] == len(found.numbers) == len(found.shares)
+    assert found.begin[0] == 0 and found.begin[-1] == len(found.numbers) == len(found.probabilities)
     for i in range(n):
         mine = slice(found.begin[i], found.begin[i + 1])
         less = 0.5 * (scores[i] - scores[i].max()).astype(float)
         assert found.numbers[mine].tolist() == np.flatnonzero(less > -5.0).tolist()
         weights = (1.0 + less[less > -5.0] / 64.0) ** 64  # nearly e^x, by multiplications alone
-        assert np.allclose(found.shares[mine], weights / weights.sum(), rtol=1e-4)
-        assert found.shares[mine].sum() == pytest.approx(1.0, abs=1e-5)
+        assert np.allclose(found.probabilities[mine], weights / weights.sum(), rtol=1e-4)
+        assert found.probabilities[mine].sum() == pytest.approx(1.0, abs=1e-5)
 
 
 def test_the_tags_of_a_tagger_have_them_and_others_do_not() -> None:

@@ -19,7 +19,7 @@ from bbparse.models import MODELS
 from bbparse.models.configuration import CONFIGURATIONS, Configuration
 from bbparse.models.learning.checkpoint import Checkpoint, digest_of
 from bbparse.models.learning.data import Silver
-from bbparse.models.learning.train import Reading, learn_to_read
+from bbparse.models.learning.train import TextModels, train_text_models
 from bbparse.models.model import NOTE
 from bbparse.models.model_file import load_base, load_tagger, save_tagger
 from bbparse.neural.embeddings import Embeddings, fit_base, fit_encoder, read_vectors
@@ -255,11 +255,11 @@ def train(
         single_root = config.model.single_root
         sentences = _read(treebanks, skip_invalid, single_root)
         dev_sentences = _read([dev], skip_invalid, single_root) if dev is not None else []
-        known = None if text_from is None else Reading(*load_tagger(MODELS.path(text_from)))
+        known = None if text_from is None else TextModels(*load_tagger(MODELS.path(text_from)))
 
         def learn(target: Path, silver: Silver | None = None) -> Parser:
-            def reading(embeddings: Embeddings | None, checkpoint: Checkpoint) -> Reading:
-                return known or learn_to_read(
+            def reading(embeddings: Embeddings | None, checkpoint: Checkpoint) -> TextModels:
+                return known or train_text_models(
                     sentences,
                     config.learning.seed,
                     embeddings,

@@ -36,14 +36,14 @@ _TOKENIZER_SEED = 3
 LEAST_CROSSING = 0.05
 
 
-class Reading(NamedTuple):
+class TextModels(NamedTuple):
     """Tokenizer and tagger of a model; no tagger if the treebank has no tags."""
 
     tagger: Tagger | None
     tokenizer: Tokenizer | None
 
 
-def learn_to_read(
+def train_text_models(
     sentences: Sequence[Sentence],
     seed: int = 1,
     embeddings: Embeddings | None = None,
@@ -51,7 +51,7 @@ def learn_to_read(
     *,
     silver: Iterable[Sentence] = (),
     say: Callable[[str], object] = lambda line: None,
-) -> Reading:
+) -> TextModels:
     """Train a tokenizer and a tagger on a treebank, whose sentences are in text order."""
 
     def learn() -> Fields:
@@ -79,7 +79,7 @@ def learn_to_read(
         "text", seed, {**TOKENIZER_FIELDS, **TAGGER_FIELDS}, learn, optional=TAGGER_FIELDS.keys()
     )
     tagger = tagger_from(fields, "text", embeddings) if "tagger" in fields else None
-    return Reading(tagger, Tokenizer.from_fields(fields, "text"))
+    return TextModels(tagger, Tokenizer.from_fields(fields, "text"))
 
 
 def train(  # noqa: PLR0913 – public keywords
@@ -90,7 +90,7 @@ def train(  # noqa: PLR0913 – public keywords
     factors: Iterable[str | type[FactorFamily] | FactorFamily] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     model: str | os.PathLike[str] | None = None,
-    reading: Callable[[Embeddings | None, Checkpoint], Reading] | None = None,
+    reading: Callable[[Embeddings | None, Checkpoint], TextModels] | None = None,
     embeddings: Callable[[Sequence[Sentence], Sequence[Sentence]], Embeddings] | None = None,
     silver: Silver | None = None,
     about: Mapping[str, str | None] | None = None,
@@ -114,8 +114,8 @@ def train(  # noqa: PLR0913 – public keywords
     kept = Checkpoint(checkpoint, (*sentences, *dev), others)
     if files := kept.files():
         say(f"{files[0]}: resuming an earlier run")
-    config = _settled(config, sentences, say)
-    read = Reading(None, None) if reading is None else reading(source, kept)
+    config = _with_projectivity(config, sentences, say)
+    read = TextModels(None, None) if reading is None else reading(source, kept)
     one_source(source, None if read.tagger is None else read.tagger.embeddings)
     data = prepare(sentences, config.model)
     if silver is not None:
@@ -164,7 +164,7 @@ def _check_labels(sentence: Sentence) -> None:
             )
 
 
-def _settled(
+def _with_projectivity(
     config: Configuration, sentences: Sequence[Sentence], say: Callable[[str], None]
 ) -> Configuration:
     """Return the configuration with `model.projective` decided by the trees if it is "auto"."""

@@ -72,14 +72,14 @@ class SoftTags:
 @kernel
 def _add_means(likely: Likely, vectors: Float32s, known: NDArray[np.bool_], out: Float32s) -> None:
     """Add the means of vectors to the rows of known words."""
-    begin, numbers, shares = likely
+    begin, numbers, probabilities = likely
     for i in range(np.uint64(out.shape[0])):
         if not known[i]:
             continue
-        for at in range(max(begin[i], 0), min(begin[i + 1], len(numbers), len(shares))):
+        for at in range(max(begin[i], 0), min(begin[i + 1], len(numbers), len(probabilities))):
             number = np.int64(numbers[at])
             if 0 <= number < vectors.shape[0]:
-                row, share = np.uint64(number), shares[at]
+                row, share = np.uint64(number), probabilities[at]
                 for j in range(np.uint64(out.shape[1])):
                     out[i, j] += share * vectors[row, j]
 

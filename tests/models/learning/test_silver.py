@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bbparse.models.learning.data import Silver
-from bbparse.models.learning.train import Reading, train
+from bbparse.models.learning.train import TextModels, train
 from bbparse.runtime.errors import ConfigError
 from bbparse.text.tagger import Tagger
 from bbparse.text.tagger_training import train_tagger
@@ -89,7 +89,7 @@ def test_the_parser_learns_from_silver_trees_with_the_tags_of_its_own_tagger(
             config,
             factors=(),
             silver=Silver(source, "digest"),
-            reading=lambda *_, own=own: Reading(own, None),
+            reading=lambda *_, own=own: TextModels(own, None),
         )
         networks.append(found.maker.network)
     assert networks[0].keys.tolist() == networks[1].keys.tolist()

@@ -127,9 +127,9 @@ def mean_tags(
     (tags, feats), of_tags, of_feats, _ = sentence.likely_tags
     for at in range(of_tags.begin[i], of_tags.begin[i + 1]):
         upos, xpos = tags[of_tags.numbers[at]].split("\t")
-        add(of_tags.shares[at], upos, xpos, "_", ("upos", "xpos"))
+        add(of_tags.probabilities[at], upos, xpos, "_", ("upos", "xpos"))
     for at in range(of_feats.begin[i], of_feats.begin[i + 1]):
-        add(of_feats.shares[at], "_", "_", feats[of_feats.numbers[at]], ("feats",))
+        add(of_feats.probabilities[at], "_", "_", feats[of_feats.numbers[at]], ("feats",))
     add(-1.0, sentence.upos[i], sentence.xpos[i], sentence.feats[i], ("upos", "xpos", "feats"))
     return total
 

@@ -22,8 +22,8 @@ def some(rng: np.random.Generator, n: int, size: int, most: int) -> Likely:
     """Random values of words, which may have none."""
     counts = rng.integers(0, most + 1, n)
     begin = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    shares = rng.random(begin[-1]).astype(np.float32)
-    return Likely(begin, rng.integers(0, size, begin[-1]).astype(np.int32), shares)
+    probabilities = rng.random(begin[-1]).astype(np.float32)
+    return Likely(begin, rng.integers(0, size, begin[-1]).astype(np.int32), probabilities)
 
 
 def with_likely(rng: np.random.Generator, n: int) -> Sentence:

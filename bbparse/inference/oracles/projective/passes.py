@@ -296,7 +296,7 @@ def list_derivations(chart, arc_score, order, alive, inside, k, min_score, until
 def list_trees(chart, arc_score, inside, n_words, k, min_score, until):
     """Return the k best trees, as `list_derivations` does: arcs int32[K, n], and their scores.
 
-    Then come the shares of hyperedges in the scores, and whether there are no other trees.
+    Then come the scores of their parts (weights of hyperedges), and True if there are no others.
     """
     n_items, item_group, group_ptr = chart.size[0], chart.item_group, chart.group_ptr
     left, right = chart.left, chart.right
