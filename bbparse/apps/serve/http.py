@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import email
 import math
 import os
 import socket
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from importlib.abc import Traversable
 from importlib.resources import files
@@ -263,10 +264,11 @@ async def refusal(request: Request, error: Exception) -> Response:
 
 
 class Limited:
-    """An application with a limit on the size of bodies."""
+    """An application with a limit on the size of bodies, which waits for none at the end."""
 
     def __init__(self, app: ASGIApp, max_bytes: int) -> None:
         self.app, self.max_bytes = app, max_bytes
+        self.ending = asyncio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -274,7 +276,7 @@ class Limited:
 
         async def limited() -> Message:
             nonlocal size
-            message = await receive()
+            message = await self._in_time(receive())
             size += len(message.get("body", b""))
             if size > self.max_bytes:
                 text = f"the body has more than {self.max_bytes:,} bytes: send less at a time"
@@ -284,6 +286,18 @@ class Limited:
 
         await self.app(scope, limited, send)
 
+    async def _in_time(self, received: Awaitable[Message]) -> Message:
+        """Return what comes from a client, or refuse the request if the service ends before."""
+        tasks = asyncio.ensure_future(received), asyncio.ensure_future(self.ending.wait())
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            if tasks[0].done():
+                return tasks[0].result()
+        finally:
+            for task in tasks:
+                task.cancel()
+        raise HTTPException(503, "the service is ending", {"Connection": "close"})
+
 
 class Server(uvicorn.Server):
     """HTTP server with graceful shutdown, which reports when it is ready."""
@@ -291,9 +305,10 @@ class Server(uvicorn.Server):
     def __init__(
         self, app: FastAPI, settings: Settings, ready: Callable[[], object], **options: Any
     ) -> None:
+        self._limited = Limited(app, settings.max_bytes)
         super().__init__(
             uvicorn.Config(
-                Limited(app, settings.max_bytes),
+                self._limited,
                 http="h11",
                 ws="none",
                 lifespan="off",
@@ -310,6 +325,11 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Answer what has come as a whole, and end."""
+        self._limited.ending.set()
+        await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

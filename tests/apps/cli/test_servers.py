@@ -42,7 +42,7 @@ def test_annotate(run: Run, tmp_path: Path, model: Path) -> None:
     none = tmp_path / "no.conllu"
     for arguments, message in (
         (("-",), "name a file"),
-        ((toy.DEV, "-o", "-"), "name a file"),
+        ((toy.DEV, "-o", "-"), "expected the name of a file"),
         ((none,), f"{none}: cannot be read: No such file or directory"),
         ((toy.DEV, "--model", model), "calibrate it with 'bbparse calibrate'"),
         ((toy.DEV, "--host", "no.such.host"), "address not found"),

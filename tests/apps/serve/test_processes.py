@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -69,6 +70,19 @@ def test_a_stop_waits_for_requests(tmp_path: Path) -> None:
             until(lambda: service.ask("/health") is None)
         assert slow.result().status == 200
         service.process.join(20)
+        assert service.process.exitcode == 0
+
+
+def test_a_stop_waits_for_no_client(tmp_path: Path) -> None:
+    with running(tmp_path, workers=1, deadline=60) as service:
+        host, port = service.place.split(":")
+        client = socket.create_connection((host, int(port)), 30)
+        head = b"POST /v1/parse HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\n"
+        client.sendall(head + b"Content-Length: 100\r\n\r\nhalf of it")
+        assert service.ask("/health").status == 200  # the half has come
+        os.kill(service.process.pid, signal.SIGTERM)
+        assert client.makefile("rb").read().startswith(b"HTTP/1.1 503 ")
+        service.process.join(30)
         assert service.process.exitcode == 0
 
 
