@@ -18,9 +18,11 @@ from typing import Any
 import numpy as np
 
 from bbparse.models.graph.paths import (
+    LENGTH,
     MAX_ARCS,
     N_PATH,
     NODES,
+    TEMPLATE,
     classify,
     find_paths,
     find_relatives,
@@ -43,6 +45,8 @@ GRAPH_FIELDS: dict[str, Rule] = {
     "graph_weights": (REALS, 1, None),
 }
 _MAX_INDEX = 1 << 28
+#: Most paths of a word, on average: words with hundreds of children have more, which get no edges.
+_MOST_PATHS = 256
 NONE = ""  #: The class of a path without an edge.
 #: Words from which the end of an edge's label may come.
 DONORS = ("dependent", "conjunct", "relative")
@@ -82,6 +86,8 @@ class Enhancer:
         self.keys, self.weights = weights
         count = n_features(vocabulary.sizes)
         self._n_classes = np.array([len(own) for own in classes] or [1], np.int32)
+        none = [own.index(NONE) if NONE in own else -1 for own in classes] or [-1]
+        self._none = np.array(none, np.int32)
         self._index = np.full((len(self._n_classes), count), -1, np.int32)
         widths = self._n_classes[self.keys // count]
         self._index.reshape(-1)[self.keys] = np.cumsum(widths) - widths
@@ -94,6 +100,7 @@ class Enhancer:
         out = np.empty((4 * len(words.rows), N_PATH), np.int32)
         found = find_paths(words, *self._trie, out)
         if found > len(out):
+            found = min(found, _MOST_PATHS * len(words.rows))
             out = np.empty((found, N_PATH), np.int32)
             find_paths(words, *self._trie, out)
         relatives = find_relatives(words, self.vocabulary.bits, self._adposition)
@@ -117,27 +124,25 @@ class Enhancer:
         paths, relatives = self.paths(words)
         if not len(paths):
             return graphs
-        bits, sizes = self.vocabulary.bits, self.vocabulary.sizes
-        best = classify(
-            paths, words, bits, relatives, sizes, self._index, self.weights,
-            self._n_classes,
-        )  # fmt: skip
+        bits, sizes, counts = self.vocabulary.bits, self.vocabulary.sizes, self._n_classes
+        best = classify(paths, words, bits, relatives, sizes, self._index, self.weights, counts)
+        edge = best != self._none[paths[:, TEMPLATE]]
+        paths, best = paths[edge], best[edge]
         tree_of = np.searchsorted(words.starts, paths[:, NODES], side="right") - 1
         chosen = [
-            (i, path, self.classes[path[0]][y])
+            (i, path, self.classes[path[TEMPLATE]][y])
             for i, path, y in zip(tree_of.tolist(), paths.tolist(), best.tolist())
-            if self.classes[path[0]][y] != NONE
         ]
         dropped: dict[int, list[int]] = {}
         for i, path, label in chosen:
             start = int(words.starts[i])
-            d, p = path[NODES] - start, path[NODES + path[1] - 1] - start
+            d, p = path[NODES] - start, path[NODES + path[LENGTH] - 1] - start
             labels = trees[i][2]
             if labels[d - 1].startswith("goeswith"):
                 continue
-            if label in self.ends and self.donors[path[0]]:
+            if label in self.ends and self.donors[path[TEMPLATE]]:
                 own = marks[i] = marks[i] or Marks(trees[i])
-                donor = self.donors[path[0]]
+                donor = self.donors[path[TEMPLATE]]
                 label += self.end(donor, self.ends[label], own, path, start, relatives)
             graphs[i][d - 1].append((p, label))
             if label == "ref":
@@ -159,7 +164,7 @@ class Enhancer:
         """
         word = path[NODES] - start
         if donor == "relative":
-            rows = (int(relatives[row, 0]) for row in path[NODES : NODES + path[1]])
+            rows = (int(relatives[row, 0]) for row in path[NODES : NODES + path[LENGTH]])
             word = next((row - start for row in rows if row >= 0), 0)
         found = ends(marks, word) if word else ""
         # a shared dependent without a marker has that of the first conjunct

@@ -104,18 +104,16 @@ class _Training:
         self, templates: Sequence[Template], wanted: Sequence[Mapping[Any, tuple[Template, str]]]
     ) -> tuple[Ints, list[str]]:
         """Find all paths that match a template, and the label of the edge between their ends."""
-        plain = Enhancer(
-            self.vocabulary, {}, templates, [[NONE]] * len(templates), [""] * len(templates),
-            (np.zeros(0, np.int64), np.zeros(0, np.float32)), {},
-        )  # fmt: skip
+        nothing, n = (np.zeros(0, np.int64), np.zeros(0, np.float32)), len(templates)
+        plain = Enhancer(self.vocabulary, {}, templates, [[NONE]] * n, [""] * n, nothing, {})
         self.words = self.vocabulary(self.trees)
         paths, self.relatives = plain.paths(self.words)
         self.tree_of = np.searchsorted(self.words.starts, paths[:, NODES], side="right") - 1
         starts = self.words.starts[self.tree_of]
         ends = paths[np.arange(len(paths)), NODES + paths[:, LENGTH] - 1] - starts
         pairs = zip((paths[:, NODES] - starts).tolist(), ends.tolist())
-        nothing = ((), ()), NONE
-        answers = [wanted[i].get(pair, nothing)[1] for i, pair in zip(self.tree_of.tolist(), pairs)]
+        no_edge = ((), ()), NONE
+        answers = [wanted[i].get(pair, no_edge)[1] for i, pair in zip(self.tree_of.tolist(), pairs)]
         return paths, answers
 
     def _class(self, label: str) -> str:
@@ -156,7 +154,7 @@ class _Training:
     ) -> tuple[Longs, Float32s]:
         """Fit a multinomial model to the paths of each template."""
         vocabulary = self.vocabulary
-        sizes, count = vocabulary.sizes, n_features(vocabulary.sizes)
+        bits, sizes, count = vocabulary.bits, vocabulary.sizes, n_features(vocabulary.sizes)
         keys, weights = [np.zeros(0, np.int64)], [np.zeros(0, np.float32)]
         order = np.argsort(paths[:, TEMPLATE], kind="stable")
         bounds = np.searchsorted(paths[order, TEMPLATE], np.arange(len(classes) + 1))
@@ -170,10 +168,7 @@ class _Training:
             starts = np.zeros(len(chosen) + 1, np.int64)
             features = np.zeros(0, np.int32)
             for _ in range(2):  # the first pass finds how many there are
-                feature_rows(
-                    chosen, self.words, vocabulary.bits, self.relatives, sizes,
-                    starts, features,
-                )  # fmt: skip
+                feature_rows(chosen, self.words, bits, self.relatives, sizes, starts, features)
                 features = np.zeros(starts[-1], np.int32) if not len(features) else features
             known, inverse, n_of = np.unique(features, return_inverse=True, return_counts=True)
             kept = n_of >= _FEWEST

@@ -118,7 +118,7 @@ SLIPS = """\
 3\t,\t_\tPUNCT\t_\t_\t1\tpunct\t1:punct\t_
 4\the\t_\tPRON\t_\t_\t5\tnsubj\t5:nsubj\t_
 5\tsaid\t_\tVERB\t_\t_\t0\troot\t0:root\tSpaceAfter=No
-6\t.\t_\tPUNCT\t_\t_\t5\tpunct\t_\t_
+6\t.\t_\tPUNCT\t_\t_\t5\tpunct\t5:punct\t_
 
 # sent_id = s2
 1\tWe\t_\tPRON\t_\t_\t3\tnsubj\t_\tSure=0.5
