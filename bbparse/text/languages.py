@@ -90,5 +90,5 @@ class Languages:
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any], where: str) -> Languages:
         """Make it from fields of a model file; `ModelError` names the file if they are damaged."""
-        with reading_part("languages", fields, where) as card:
-            return cls(card["models"], fields["languages_table"])
+        with reading_part("languages", fields, where, {"models": dict}) as given:
+            return cls(given["languages"]["models"], given["languages_table"])
