@@ -170,18 +170,18 @@ def read_trees_text(text: str, name: str = "trees") -> Iterator[tuple[int, Phras
             if stack:
                 stack[-1][2].append(tree)
             elif word:
-                raise error(f"the word {word!r} alone in a bracket", "a tree")
+                raise error(f"the word {word!r:.60} alone in a bracket", "a tree")
             else:
                 yield start, tree
             after_open = False
         elif not stack:
-            raise error(f"{token!r} outside of brackets", "(")
+            raise error(f"{token!r:.60} outside of brackets", "(")
         else:
             start, label, children, word = stack[-1]
             if after_open:
                 stack[-1] = (start, token, children, word)
             elif children or word:
-                raise error(f"{token!r} after {word or 'a phrase'!r}", ") or (")
+                raise error(f"{token!r:.60} after {word or 'a phrase'!r:.60}", ") or (")
             else:
                 stack[-1] = (start, label, children, unescaped(token))
             after_open = False

@@ -4,7 +4,7 @@ The component reads the tokens of a `Doc` and sets heads, labels and sentence st
 lemmas and features if there are none yet. The tokenizer, ``nlp.tokenizer = BBParseTokenizer(…)`` or
 in a config ``[nlp.tokenizer] @tokenizers = "bbparse.Tokenizer.v1"``, segments text as the model has
 learned it. spaCy finds both by their entry points, so nothing needs to be imported. Install them
-with ``pip install 'bbparse[spacy]'``.
+with ``pip install '.[spacy]'`` in the checkout.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class Spans:
         for place, first, last, value in self._items(sentence):
             brackets = re.findall(r"\([^()]*|[^()]*\)", value)
             if "".join(brackets) != value:
-                raise TreebankError(f"{place}: {self.key}={value}: expected brackets")
+                raise TreebankError(f"{place}: {self.key}={value:.60}: expected brackets")
             for bracket in brackets:
                 if bracket[0] == "(":
                     opened.append((bracket, first))
@@ -77,7 +77,7 @@ class Spans:
                 names = [(other[1:], other[1:].partition("-")[0]) for other, _ in opened]
                 fits = [i for i, known in enumerate(names) if not name or name in known]
                 if not fits:
-                    closed += [(f"{place}: {self.key}={bracket}", each) for each in opened]
+                    closed += [(f"{place}: {self.key}={bracket:.60}", each) for each in opened]
                     continue
                 title, begin = opened.pop(fits[-1])
                 words = [*range(begin, last + 1)]
@@ -91,7 +91,9 @@ class Spans:
                     spans.append(Span(f"{self.key}={title}, words {where}", words))
         for bracket, (other, m) in closed:
             if (other, m) in opened:  # in one sentence: no mention of several
-                raise TreebankError(f"{bracket} closes no span, and {other} of word {m} is open")
+                raise TreebankError(
+                    f"{bracket} closes no span, and {other:.60} of word {m} is open"
+                )
         return [span for span in spans if span.name != self.without]
 
     def _items(self, sentence: Sentence) -> Iterator[tuple[str, int, int, str]]:

@@ -9,7 +9,9 @@ from __future__ import annotations
 try:
     import torch as _torch  # noqa: F401
 except ImportError as error:
-    raise ImportError("bbparse.torch needs PyTorch: pip install 'bbparse[torch]'") from error
+    raise ImportError(
+        "bbparse.torch needs PyTorch: pip install '.[torch]' in the checkout"
+    ) from error
 
 from bbparse.torch.layer import TreeBatch, TreeLayer, TreeMarginals
 

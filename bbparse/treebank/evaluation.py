@@ -324,7 +324,8 @@ def contrast(found: str, expected: str) -> str:
     """Show two texts for a message, letters by their numbers if they look alike at first."""
     first, second = (normalize("NFC", text) for text in (found, expected))
     if first == second or (first[:1] == second[:1] and found[:1] != expected[:1]):
-        return f"{found!a}, expected {expected!a} (the same letters in Unicode's normal form C)"
+        same = "the same letters in Unicode's normal form C"
+        return f"{found!a:.200}, expected {expected!a:.200} ({same})"
     return f"{found!r:.60}, expected {expected!r:.60}"
 
 

@@ -108,8 +108,8 @@ class Sentence:
     def place(self, index: int = -1) -> str:
         """Return the file, line and name of the sentence or of one of its words, for messages."""
         if not self.source:  # made from words
-            return self.name
-        return f"{self.source}, line {self.line_of(index + 1)}, {self.name}"
+            return f"{self.name:.100}"
+        return f"{self.source}, line {self.line_of(index + 1)}, {self.name:.100}"
 
     def line_of(self, word: int) -> int:
         """Return the line in the file of a word, or the first line of the sentence (0)."""

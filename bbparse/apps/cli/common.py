@@ -139,7 +139,9 @@ def needing_serve() -> Iterator[None]:
     except ImportError as error:
         if (error.name or "").startswith("bbparse"):
             raise
-        raise ServiceError(f"{error.name} is not installed: pip install 'bbparse[serve]'") from None
+        raise ServiceError(
+            f"{error.name} is not installed: pip install '.[serve]' in the checkout"
+        ) from None
 
 
 def aligned(rows: Sequence[Sequence[str]], left: Sequence[int] = ()) -> str:

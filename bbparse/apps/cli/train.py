@@ -247,8 +247,10 @@ def train(
     teacher, target = about.pop("teacher"), Path(model)
     if text_from is not None and no_text:
         raise click.UsageError("--text-from and --no-text exclude each other")
-    if (teacher is not None and not raw) or (raw and no_text and teacher is None):
-        raise click.UsageError("--teacher is for --raw, which needs one with --no-text")
+    if teacher is not None and not raw:
+        raise click.UsageError("--teacher has nothing to parse: give running text with --raw, too")
+    if raw and no_text and teacher is None:
+        raise click.UsageError("--raw with --no-text needs a --teacher that tokenizes and tags")
     with embedding_loader(about, target) as load:
         if raw and not config.network.epochs:
             raise click.UsageError("--raw is for networks, and network.epochs is 0")

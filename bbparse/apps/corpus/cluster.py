@@ -59,7 +59,7 @@ def work_on_cluster(
         import ray
         import ray.exceptions
     except ImportError:
-        raise ClusterError("--cluster needs Ray: pip install 'bbparse[ray]'") from None
+        raise ClusterError("--cluster needs Ray: pip install '.[ray]' in the checkout") from None
     _connect(ray, address)
     try:
         remote = ray.remote(num_cpus=1, max_retries=2)(parse_shard)

@@ -33,7 +33,7 @@ def _matplotlib() -> Any:
         import matplotlib.ticker
     except ImportError:
         raise BBParseError(
-            "plots need matplotlib, which is not installed: pip install 'bbparse[plot]'"
+            "plots need matplotlib, which is not installed: pip install '.[plot]' in the checkout"
         ) from None
     return matplotlib
 

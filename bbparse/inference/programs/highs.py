@@ -36,7 +36,7 @@ def load_highspy() -> Any:
     except ImportError as error:
         raise BBParseError(
             "linear and integer programs need HiGHS, which is not installed:"
-            " pip install 'bbparse[ilp]' (or pip install highspy)"
+            " pip install '.[ilp]' in the checkout (or pip install highspy)"
         ) from error
     if not hasattr(highspy.Highs, "getDualRay"):  # HiGHS 1.10 has it first
         raise BBParseError(

@@ -159,8 +159,8 @@ def _check_labels(sentence: Sentence) -> None:
     for m, label in enumerate(sentence.deprels, start=1):
         if not label or any(c in label for c in "\t\n\r"):
             raise TreebankError(
-                f"{sentence.source or 'input'}, {sentence.name}: word {m} has the label {label!r},"
-                " expected text without tabs and breaks, or _ for none"
+                f"{sentence.source or 'input'}, {sentence.name}: word {m} has the label"
+                f" {label!r:.60}, expected text without tabs and breaks, or _ for none"
             )
 
 

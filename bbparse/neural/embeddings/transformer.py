@@ -45,7 +45,7 @@ class Transformer:
             import transformers
         except ImportError as error:
             raise EmbeddingsError(
-                f"encoder {name}: {error}: pip install 'bbparse[transformers]'"
+                f"encoder {name}: {error}: pip install '.[transformers]' in the checkout"
             ) from None
         transformers.logging.set_verbosity_error()
         transformers.logging.disable_progress_bar()

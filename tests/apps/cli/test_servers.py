@@ -64,4 +64,4 @@ def test_without_their_packages(
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     complaint = run(*command).complaint()
-    assert complaint == "uvicorn is not installed: pip install 'bbparse[serve]'"
+    assert complaint == "uvicorn is not installed: pip install '.[serve]' in the checkout"

@@ -106,5 +106,5 @@ def test_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(OutputError, match="expected a file that ends in"):
         check_plot(tmp_path / "plain")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(BBParseError, match=r"pip install 'bbparse\[plot\]'"):
+    with pytest.raises(BBParseError, match=r"pip install '\.\[plot\]' in the checkout"):
         check_plot(tmp_path / "a.svg")

@@ -69,7 +69,7 @@ def test_a_gap_that_leaves_columns_which_no_tree_pays_for() -> None:
 @pytest.mark.parametrize(
     ("installed", "advice"),
     [
-        (None, r"not installed: pip install 'bbparse\[ilp\]'"),
+        (None, r"not installed: pip install '\.\[ilp\]' in the checkout"),
         (SimpleNamespace(Highs=object), "1.10 or later, and an older one is installed: pip"),
         (
             SimpleNamespace(Highs=SimpleNamespace(getDualRay=None), HIGHS_VERSION_MINOR=14),

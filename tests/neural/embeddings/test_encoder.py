@@ -168,7 +168,7 @@ def test_weights_that_are_not_there_are_not_made_up(mine: Path) -> None:
 
 def test_what_is_not_installed_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "transformers", None)
-    with pytest.raises(EmbeddingsError, match=r"pip install 'bbparse\[transformers\]'"):
+    with pytest.raises(EmbeddingsError, match=r"pip install '\.\[transformers\]' in the checkout"):
         Transformer("xlm-roberta-base")
 
 
