@@ -168,7 +168,7 @@ def test_what_a_solution_says_of_its_trees() -> None:
         if len(solution):
             last = len(solution) - 1
             size = 1.0 + float(np.abs(solution.scores).max())
-            for off in (-size, -1e-3 * size, 1e-3 * size, size, np.inf, np.nan):
+            for off in (-size, -1e-12 * size, 1e-12 * size, size, np.inf, np.nan):
                 bounds = with_element(solution.upper_bounds, last, solution.scores[last] + off)
                 refused(p, dataclasses.replace(solution, upper_bounds=bounds), "its upper bound")
             proved = with_element(solution.proved, last, False)
