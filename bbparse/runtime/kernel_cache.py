@@ -74,7 +74,9 @@ class _KernelCache(caching.FunctionCache):
         try:
             # All that loading needs of `refresh`, which takes longer than all the rest.
             rtsys.initialize(target_context)
-            return self._load_overload(sig, target_context)
+            found = self._load_overload(sig, target_context)
+            # Processes that compile at the same time may have given two files one name.
+            return found if found is None or found.signature.args == sig else None
         except (OSError, EOFError, UnpicklingError, AttributeError, ImportError):
             with suppress(OSError):  # a file of another user, cut off, or of an older version
                 self.flush()

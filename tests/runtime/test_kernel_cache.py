@@ -214,6 +214,21 @@ def test_what_was_cut_off_is_compiled_anew(tmp_path: Path) -> None:
     assert run(tmp_path)[0] == ["16.0", "0"]
 
 
+def test_code_of_other_types_under_the_same_name_is_compiled_anew(tmp_path: Path) -> None:
+    """Of two processes that compile at the same time, each may replace the code of the other."""
+    plug_in(tmp_path)
+    run(tmp_path)
+    start(tmp_path, FILES["start.py"].replace("answer(1.0)", "answer(1)"))
+    run(tmp_path, cache="other")
+    start(tmp_path, FILES["start.py"])
+    codes = list((tmp_path / "other").rglob("*answer*.nbc"))
+    assert codes
+    for file in codes:
+        shutil.copy(file, tmp_path / "cache" / file.relative_to(tmp_path / "other"))
+    assert run(tmp_path)[0] == ["16.0", "1"]
+    assert run(tmp_path)[0] == ["16.0", "0"]
+
+
 BELOW = """
     import numpy as np
     from bbparse.runtime.jit import kernel
