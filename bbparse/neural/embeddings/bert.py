@@ -1,17 +1,17 @@
-"""`Bert`: encoders like BERT, XLM-R and MPNet, computed by our own kernels in 8-bit products.
+"""`Bert`: encoders like BERT, XLM-R and MPNet, computed by int8 kernels of our own.
 
 The forward pass is that of Devlin et al. (2019): x = LN(E[piece] + P[position] + T[0]); in each
 layer x = LN(x + W_o · concat_h softmax(q_h k_hᵀ / √d) v_h) and x = LN(x + W₂ · gelu(W₁ x)). MPNet
 (Song et al. 2020) adds a bias for the distance of two pieces to the scores in the softmax. The
 state of a piece is the mean over some layers, that of a word the mean of its pieces.
 
-Weights are rounded once, when an encoder is read: matrices to 7 bits with a unit for each column,
+Weights are quantized once, when an encoder is read: matrices to 7 bits with a unit for each column,
 vectors of pieces to 8 bits with a unit for each piece, all else to 16 bits. Units may be larger, so
-that files, which are compressed, are smaller. Inputs of products are rounded to 8 bits of the
-largest number in their row; columns that are large after a normalisation are scaled down before,
-and the rows of the matrix up (Xiao et al. 2023). Sums of whole numbers are exact, and floats
-are only added, multiplied, divided and rooted in a fixed order: states are the same to the last bit
-on every machine, in every batch, in training and in parsing.
+that files, which are compressed, are smaller. Activations are quantized to 8 bits of the largest
+number in their row; columns that are large after a normalisation are scaled down before, and the
+rows of the matrix up (Xiao et al. 2023). Integer sums are exact, and floats meet only + × ÷ and
+sqrt, in a fixed order: states are the same to the last bit on every machine, in every batch, in
+training and in parsing.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def _attend(
 
 
 class Linear(NamedTuple):
-    """A matrix of whole numbers, factors of the inputs, units of the columns, and a bias."""
+    """An int8 matrix, factors of the inputs, units of the columns, and a bias."""
 
     inputs: Float32s
     panels: Panels
