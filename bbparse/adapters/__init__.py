@@ -1,6 +1,7 @@
-"""Scores of other parsers: turn them into problems and exact trees.
+"""Adapters: scores of other parsers as problems and exact trees, and bbparse as part of spaCy.
 
-Each module converts the scores of one parser to `SentenceScores`, without importing the parser.
+A module named after a parser converts its scores to `SentenceScores`, without importing it;
+`spacy_component` has the component and the tokenizer for spaCy's pipelines.
 """
 
 from bbparse.adapters.scores import SentenceScores, decode, from_batch

@@ -31,7 +31,7 @@ def test_spacy_has_the_options() -> None:
     pytest.importorskip("spacy")
     from spacy.language import Language
 
-    import bbparse.parser.spacy_component  # noqa: F401
+    import bbparse.adapters.spacy_component  # noqa: F401
 
     config = Language.get_factory_meta("bbparse").default_config
     assert {name: ASKED[name] for name in config if name != "model"} == {

@@ -13,9 +13,9 @@ import spacy
 from spacy.tokens import Doc, DocBin
 
 import bbparse
+from bbparse.adapters.spacy_component import BBParseTokenizer, SpacyParser
 from bbparse.models.graph.training import train_enhancer
 from bbparse.parser.parser import Parser
-from bbparse.parser.spacy_component import BBParseTokenizer, SpacyParser
 from bbparse.runtime.errors import ModelError
 from bbparse.treebank import Sentence
 from tests import graphs, toy
