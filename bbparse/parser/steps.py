@@ -158,7 +158,7 @@ class Steps:
             return [*map(self._searched, scored)]
         parses: list[AnyParse] = []
         for i, best in enumerate(self.best_of_batch(scored)):
-            ruled = self.rules and RuledSentence(self.rules, batch[i])
+            ruled = None if self.rules is None else RuledSentence(self.rules, batch[i])
             if best is None or (ruled and ruled.faults(best.heads, best.arc_labels, True)):
                 parses.append(self._searched(scored[i]))
             elif self.calibration is not None:

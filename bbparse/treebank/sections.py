@@ -38,7 +38,7 @@ class Section:
     @property
     def raw(self) -> bytes:
         """Lines of the section, and the blank lines around them."""
-        return b"".join(block.raw for block in self.blocks)
+        return b"".join([block.raw for block in self.blocks])
 
     @property
     def number(self) -> int:

@@ -70,7 +70,7 @@ class RuledSentence:
     def bits(self, arc: Arc, labels: Sequence[str]) -> list[int]:
         """Return the conditions that an arc fulfils with each of some labels."""
         of_words = self.between(*arc)
-        return [of_words & of_label for of_label in self.rules.of_labels(labels)]
+        return [of_words & of_label for of_label in map(self.rules.of_label, labels)]
 
     def faults(
         self, heads: Sequence[int], labels: Sequence[str], projective: bool = False
@@ -78,7 +78,7 @@ class RuledSentence:
         """Return the faults of a tree, given by heads (-1: none) and labels of the words 1 to n."""
         table, words = self.rules, self.words
         arcs = [0]  # the conditions that hold of each arc
-        for m, (head, bits) in enumerate(zip(heads, table.of_labels(labels)), start=1):
+        for m, (head, bits) in enumerate(zip(heads, map(table.of_label, labels)), start=1):
             side = table.left if m < head else table.right
             arcs.append(bits & words[head].head & words[m].mod & side if head >= 0 else 0)
         faults: list[Fault] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import chain, islice, product, repeat, starmap
 from typing import NamedTuple
@@ -73,7 +73,8 @@ class CompiledRules:
         self._misc = {v for test in tests if test.attribute.endswith(".misc") for v in test.values}
         cached = lru_cache(50_000)  # the number of forms and MISC is unlimited
         self._items, self._of_word = cached(self._items_of), cached(self._bits_of_word)
-        self._of_label = cached(
+        #: Label → conditions that arcs with it may fulfil.
+        self.of_label = cached(
             lambda label: self._bits_of({"label": (label, label.partition(":")[0])})
         )
         self._allowed = cached(self._allowed_by)
@@ -99,10 +100,6 @@ class CompiledRules:
             if {*values}.isdisjoint(test.values) != test.negated:
                 bits &= ~bit
         return bits
-
-    def of_labels(self, labels: Sequence[str]) -> list[int]:
-        """Return the conditions that arcs with each label may fulfil."""
-        return [*map(self._of_label, labels)]
 
     def of_words(self, sentence: Sentence) -> list[WordBits]:
         """Return the conditions that each word may fulfil, the root first."""

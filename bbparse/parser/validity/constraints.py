@@ -69,7 +69,7 @@ class Candidates:
         self.ruled = ruled
         self.apart = apart
         self._with_any = -1  # conditions that any label fulfils
-        for bits in ruled.rules.of_labels(names):
+        for bits in map(ruled.rules.of_label, names):
             self._with_any &= bits
 
     def _into(self, m: int) -> list[Arc]:
