@@ -149,13 +149,7 @@ def write(found: dict[str, Any]) -> None:
 def main() -> None:
     """Run all cases, or one."""
     given = arguments(
-        __doc__,
-        problems=100_000,
-        seed=1,
-        processes=1,
-        kinds=[],
-        only=str,
-        no_result=False,
+        __doc__, problems=100_000, seed=1, processes=1, kinds=[], only=str, no_result=False
     )
     kinds = set(given.kinds) or {*KIND_SHARES}
     if not kinds <= {*KIND_SHARES}:

@@ -112,9 +112,7 @@ class Cells(string.Formatter):
 
 
 def turns(
-    calls: dict[str, Callable[[], Any]],
-    repeat: int,
-    clock: Callable[[], Any] = time.perf_counter,
+    calls: dict[str, Callable[[], Any]], repeat: int, clock: Callable[[], Any] = time.perf_counter
 ) -> Iterator[tuple[str, Any, Any]]:
     """Call all in turns, in both orders; yield names, what calls gave, and the seconds taken."""
     for turn in range(repeat):

@@ -56,10 +56,7 @@ def parse(
 
 
 def run(
-    parser: Parser,
-    sentences: list[Sentence],
-    every: dict[str, bool],
-    **limits: Any,
+    parser: Parser, sentences: list[Sentence], every: dict[str, bool], **limits: Any
 ) -> dict[str, dict[str, Any]]:
     """Sums over sentences, for each of the settings; these take turns, twice, the faster counts."""
     totals = {key: Counter[str](sentences=len(sentences)) for key in every}

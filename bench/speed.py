@@ -30,11 +30,7 @@ from bbparse.treebank.writing import with_columns
 #: Words a second on CPUs, and LAS on EWT's test set from gold words. UDPipe 1.2 with its models for
 #: UD 2.5, and UDify: github.com/aymara/lima-models, eval.md (UD 2.6). spaCy: speed of its English
 #: transformer, spacy.io/usage/facts-figures; LAS of roberta-base, github.com/explosion/projects.
-PUBLISHED = {
-    "UDPipe 1.2": (2281, 81.08),
-    "UDify": (92, 88.53),
-    "spaCy, transformer": (684, 89.42),
-}
+PUBLISHED = {"UDPipe 1.2": (2281, 81.08), "UDify": (92, 88.53), "spaCy, transformer": (684, 89.42)}
 PICTURE = HERE.parent / "docs" / "pictures" / "speed.svg"
 
 

@@ -113,14 +113,7 @@ def text_of(sentences: list[Sentence]) -> str:
 def main() -> None:
     """Time every model and every pruning."""
     given = arguments(
-        __doc__,
-        "dev",
-        model=[],
-        prune="3,5,10,20",
-        threads="1,2",
-        sentences=int,
-        times=4,
-        repeat=5,
+        __doc__, "dev", model=[], prune="3,5,10,20", threads="1,2", sentences=int, times=4, repeat=5
     )
     gc.set_threshold(200_000, 20, 100)  # as the command does
     threads = [int(t) for t in given.threads.split(",")]

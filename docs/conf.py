@@ -27,11 +27,7 @@ author = "The bbparse authors"
 copyright = author
 release = version = bbparse.__version__
 
-extensions = [
-    "myst_parser",
-    "sphinx.ext.autodoc",
-    "sphinx.ext.napoleon",
-]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_heading_anchors = 3
 
 napoleon_google_docstring = False

@@ -61,10 +61,7 @@ def treebank(folder: Path, change: Callable[[str], str]) -> None:
     def changed(sentences: list[Sentence]) -> list[Sentence]:
         return [
             Sentence.from_words(
-                [change(form) for form in s.forms],
-                upos=s.upos,
-                heads=s.heads,
-                deprels=s.deprels,
+                [change(form) for form in s.forms], upos=s.upos, heads=s.heads, deprels=s.deprels
             )
             for s in sentences
         ]

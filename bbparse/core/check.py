@@ -9,15 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bbparse.core.parts import (
-    ANY,
-    DTYPES,
-    KINDS,
-    PART_NAMES,
-    Part,
-    ProblemArrays,
-    pair_keys,
-)
+from bbparse.core.parts import ANY, DTYPES, KINDS, PART_NAMES, Part, ProblemArrays, pair_keys
 from bbparse.runtime.arrays import Flags, Float64s
 from bbparse.runtime.errors import ProblemError
 
@@ -236,8 +228,7 @@ def check_problem(p: ProblemArrays) -> None:
 
 def _check_distinct(name: str, other: str, values: NDArray[Any], excluded: NDArray[Any]) -> None:
     refuse(
-        values == excluded,
-        lambda i: f"{name}[{i}] is {values[i]}, the same word as {other}[{i}]",
+        values == excluded, lambda i: f"{name}[{i}] is {values[i]}, the same word as {other}[{i}]"
     )
 
 

@@ -11,13 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from bbparse.core.check import (
-    MAX_SCORE,
-    as_count,
-    as_floats,
-    common_quantum,
-    is_score,
-)
+from bbparse.core.check import MAX_SCORE, as_count, as_floats, common_quantum, is_score
 from bbparse.core.parts import Constraint, ProblemArrays, SetRow, set_fields
 from bbparse.core.words import forbidden_arcs, head_name, named_arc_names
 from bbparse.runtime.errors import ProblemError

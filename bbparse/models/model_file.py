@@ -25,12 +25,7 @@ from bbparse.models.scoring.arc_network import ARC_FIELDS, ArcNetwork
 from bbparse.models.scoring.labeller import Labeller, Labelling
 from bbparse.models.scoring.linear import LinearScorer
 from bbparse.models.scoring.problem_maker import ProblemMaker
-from bbparse.neural.embeddings import (
-    EMBEDDINGS_FIELDS,
-    Embeddings,
-    EncoderStates,
-    embeddings_from,
-)
+from bbparse.neural.embeddings import EMBEDDINGS_FIELDS, Embeddings, EncoderStates, embeddings_from
 from bbparse.neural.embeddings.base import Base
 from bbparse.neural.embeddings.bert import Bert
 from bbparse.neural.embeddings.encoder import VARIABLE

@@ -51,10 +51,7 @@ def _forever(count: int, random: np.random.Generator) -> Iterator[int]:
 
 
 def vocabulary(
-    gold: Iterable[Hashes],
-    columns: Longs,
-    cutoff: int,
-    silver: Iterable[Hashes] = (),
+    gold: Iterable[Hashes], columns: Longs, cutoff: int, silver: Iterable[Hashes] = ()
 ) -> Hashes:
     """Return the attribute values that have vectors, sorted: all that are not too rare."""
     keys, counts = _counted(gold, columns)

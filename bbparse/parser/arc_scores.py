@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
 from bbparse.core import Problem
 from bbparse.models.scoring.candidates import all_arcs
+from bbparse.models.scoring.linear import LinearScorer
 from bbparse.models.scoring.problem_maker import Scored
 from bbparse.parser.parser import Parser
 from bbparse.runtime.arrays import Float64s
@@ -39,8 +42,8 @@ class ModelScores:
             arcs = scores.scores.astype(np.float64)
             labels[mod, head] = scores.label_scores(head, mod)
         else:
-            assert maker.pruner is not None  # templates come with a pruner
-            arcs = maker.pruner.score_all_arcs(values)
+            pruner = cast(LinearScorer, maker.pruner)  # templates come with a pruner
+            arcs = pruner.score_all_arcs(values)
             scored = Scored(sentence, values, Problem.from_arc_scores(np.zeros((n + 1, n + 1))))
             tree = np.maximum([0, *sentence.heads], 0).astype(np.int32)
             labels[mod, head] = self.labeller.scores_around(scored, tree, head, mod)

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -24,20 +24,13 @@ from bbparse.models.factors.registry import load_families
 from bbparse.models.factors.tree_family import TreeFamily, tree_options
 from bbparse.models.graph.enhancer import Enhancer
 from bbparse.models.model import Model
-from bbparse.models.scoring.arc_network import BatchArcs
+from bbparse.models.scoring.arc_network import BatchArcs, BatchScores, ScoredArcs
 from bbparse.models.scoring.candidates import LONG
 from bbparse.models.scoring.labels import best_labels
 from bbparse.models.scoring.problem_maker import Scored, ScoredBatch
 from bbparse.parser.confidence import Calibration, evidence_of
 from bbparse.parser.edges import EdgeFamily
-from bbparse.parser.parse import (
-    AnyParse,
-    AnyTreeFamily,
-    BestTree,
-    Parse,
-    ParseOptions,
-    graphs_of,
-)
+from bbparse.parser.parse import AnyParse, AnyTreeFamily, BestTree, Parse, ParseOptions, graphs_of
 from bbparse.parser.spans import Spans
 from bbparse.parser.valid import (
     Restriction,
@@ -186,8 +179,8 @@ class Steps:
 
     def best_of_batch(self, scored: ScoredBatch) -> Iterator[BestTree | None]:
         """Yield the best trees of sentences, found all at once; None if a search has to."""
-        linear, scores = scored.linear, scored.scores
-        assert linear is not None and scores is not None  # of the network
+        # both are of the network
+        linear, scores = cast(ScoredArcs, scored.linear), cast(BatchScores, scored.scores)
         ends = np.cumsum(linear.n_words)
         found = linear.best_trees(scored.kind[1])
         heads, labels = found.heads.tolist(), []

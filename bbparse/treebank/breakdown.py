@@ -58,11 +58,7 @@ def breakdown(
 
     numbers, measures = _COLUMNS[by]
     return [
-        {
-            by: key,
-            **{name: counts[key][name] for name in numbers},
-            **shares(counts[key], measures),
-        }
+        {by: key, **{name: counts[key][name] for name in numbers}, **shares(counts[key], measures)}
         for key in sorted(counts, key=place)
     ]
 

@@ -10,14 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from bbparse.treebank.reading import (
-    Block,
-    Source,
-    blocks_of,
-    no_sentence,
-    open_source,
-    whole_lines,
-)
+from bbparse.treebank.reading import Block, Source, blocks_of, no_sentence, open_source, whole_lines
 from bbparse.treebank.sentence import Sentence
 
 #: Maximum number of words in a section of several sentences: as many as the parser takes at a

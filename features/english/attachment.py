@@ -157,8 +157,5 @@ class RelativeClauses(FactorFamily):
                 elif r < x < v and upos[x] in NOMINAL:
                     yield (
                         [*base, (v, x)],
-                        [
-                            ("subject", who, upos[n], upos[x]),
-                            ("subject", who, nouns, xpos[v]),
-                        ],
+                        [("subject", who, upos[n], upos[x]), ("subject", who, nouns, xpos[v])],
                     )

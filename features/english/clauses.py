@@ -137,10 +137,7 @@ class Fronted(FactorFamily):
                         for m in subjects(h):
                             yield (
                                 [(h, v), (v, comma), (h, m)],
-                                [
-                                    ("own", upos[v], upos[h], upos[m]),
-                                    ("own", lower[1], upos[v]),
-                                ],
+                                [("own", upos[v], upos[h], upos[m]), ("own", lower[1], upos[v])],
                             )
                     continue
                 own = subjects(v)

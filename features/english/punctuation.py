@@ -149,10 +149,7 @@ class PairedCommas(FactorFamily):
                     where = "inside" if i < h < j else "left" if h < i else "right"
                     yield (
                         [(h, i), (h, j)],
-                        [
-                            (where, between),
-                            (where, lower[i], lower[j], upos[h], between),
-                        ],
+                        [(where, between), (where, lower[i], lower[j], upos[h], between)],
                     )
                     for g in view.heads_of(h) if where == "inside" else ():
                         if not i <= g <= j:

@@ -225,11 +225,7 @@ def test_the_quantum_is_kept_where_it_holds() -> None:
             assert solve(other).scores[0] == max(score for score, _ in enumerate_trees(other))
         with pytest.raises(ProblemError, match=r"count_score\[1\] is -.*, expected a multiple"):
             dataclasses.replace(
-                p,
-                count_ptr=[0, 2],
-                count_arcs=[0, 2],
-                count_score_ptr=[0, 3],
-                count_score=table,
+                p, count_ptr=[0, 2], count_arcs=[0, 2], count_score_ptr=[0, 3], count_score=table
             )
 
 
@@ -338,10 +334,6 @@ def test_sets_of_arcs_that_say_nothing() -> None:
     assert p.with_any([[], [(1, 2)]]).arc_state.tolist() == p.arc_state.tolist()
     assert solve(p.with_any([])).status == "infeasible"
     assert solve(p.with_heads({2: 3}).with_any([[(1, 2)]])).status == "infeasible"
-    for sets, message in (
-        (3, "sets is"),
-        ([3], r"sets\[0\] is"),
-        ([[(1, 1)]], r"sets\[0\]\[0\]"),
-    ):
+    for sets, message in ((3, "sets is"), ([3], r"sets\[0\] is"), ([[(1, 1)]], r"sets\[0\]\[0\]")):
         with pytest.raises(ProblemError, match=message):
             p.with_any(sets)

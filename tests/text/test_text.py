@@ -161,12 +161,7 @@ def test_invisible_characters_are_no_words(
 @pytest.mark.parametrize("split", ["lines", "words"])
 def test_lines_that_are_too_long_are_cut(split: Split) -> None:
     text = "w " * 2000 + "\n" + "w " * 2001
-    assert [s.n_words for s in cut(text, split)] == [
-        2000,
-        1000,
-        1000,
-        1,
-    ]
+    assert [s.n_words for s in cut(text, split)] == [2000, 1000, 1000, 1]
 
 
 def test_files(tmp_path: Path) -> None:

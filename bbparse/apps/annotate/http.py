@@ -19,11 +19,7 @@ from bbparse.apps.serve.http import SAFE_HEADERS, add_files, refusal
 from bbparse.apps.serve.schema import Refused, Settings
 from bbparse.runtime.errors import OutputError
 
-_SAFE = {
-    **SAFE_HEADERS,
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": "no-store",
-}
+_SAFE = {**SAFE_HEADERS, "Cross-Origin-Resource-Policy": "same-origin", "Cache-Control": "no-store"}
 _LOCAL = ("127.0.0.1", "localhost", "[::1]")
 Endpoint = Callable[[Request], Awaitable[Response]]
 TreeNumber = Annotated[int, Query(ge=0, le=MAX_TREE)]

@@ -30,10 +30,7 @@ class OutputFile(click.Path):
     """
 
     def __init__(
-        self,
-        replaces: Callable[[dict[str, Any]], object] = lambda _: (),
-        *,
-        streams: bool = True,
+        self, replaces: Callable[[dict[str, Any]], object] = lambda _: (), *, streams: bool = True
     ) -> None:
         super().__init__(readable=False, allow_dash=True)
         self.replaces, self.streams = replaces, streams

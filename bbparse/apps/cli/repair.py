@@ -40,9 +40,7 @@ from bbparse.treebank.writing import with_tree
     metavar="KEY",
 )
 @option(
-    "--model",
-    "Model whose probabilities break ties. Default: short arcs are preferred.",
-    MODELS,
+    "--model", "Model whose probabilities break ties. Default: short arcs are preferred.", MODELS
 )
 @option(
     "--report report_file",

@@ -44,11 +44,7 @@ from bbparse.runtime.errors import ModelError
     metavar="SECONDS",
 )
 @option(
-    "--max-size",
-    "Maximum size of a request.",
-    RealRange(0, 1e6, min_open=True),
-    4.0,
-    metavar="MB",
+    "--max-size", "Maximum size of a request.", RealRange(0, 1e6, min_open=True), 4.0, metavar="MB"
 )
 @option("--max-words", "Maximum length of a sentence.", click.IntRange(1), 1000)
 def serve(

@@ -15,10 +15,7 @@ from bbparse.core import Problem
 from bbparse.core.order import sort_arcs
 from bbparse.core.tree import arcs_left
 from bbparse.inference.oracles.calls import oracle_over
-from bbparse.inference.oracles.nonprojective.arborescence import (
-    Arborescence,
-    arborescence_over,
-)
+from bbparse.inference.oracles.nonprojective.arborescence import Arborescence, arborescence_over
 from bbparse.inference.oracles.projective.calls import (
     chart_best,
     chart_max_marginals,

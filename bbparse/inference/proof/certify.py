@@ -27,16 +27,7 @@ import numpy as np
 
 from bbparse.core import Problem, Solution
 from bbparse.core.order import sort_arcs
-from bbparse.core.proof import (
-    BOUND,
-    EMPTY,
-    SPLIT,
-    TREE,
-    Proof,
-    digest,
-    largest_score,
-    tolerances,
-)
+from bbparse.core.proof import BOUND, EMPTY, SPLIT, TREE, Proof, digest, largest_score, tolerances
 from bbparse.core.scale import Scaled, scaled
 from bbparse.core.score import broken_constraint, tree_score, tree_terms
 from bbparse.core.tree import rivals

@@ -15,16 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bbparse.core.parts import ProblemArrays
-from bbparse.core.proof import (
-    BOUND,
-    EMPTY,
-    SPLIT,
-    TREE,
-    Proof,
-    digest,
-    rounding_of,
-    tolerances,
-)
+from bbparse.core.proof import BOUND, EMPTY, SPLIT, TREE, Proof, digest, rounding_of, tolerances
 from bbparse.inference.proof.bounds import Bounds, Row, Subspace
 from bbparse.inference.proof.crossing import pairs_of
 from bbparse.inference.proof.exact import to_float, to_units

@@ -34,11 +34,7 @@ from bbparse.inference.relaxation.counts import (
     simplify_counts,
     step_counts,
 )
-from bbparse.inference.relaxation.incumbents import (
-    floor_to_beat,
-    insert_tree,
-    tree_score,
-)
+from bbparse.inference.relaxation.incumbents import floor_to_beat, insert_tree, tree_score
 from bbparse.inference.relaxation.multipliers import (
     apply_multipliers,
     choices_of,

@@ -38,12 +38,7 @@ from bbparse.inference.relaxation.state import (
     score_spread,
     slack_of,
 )
-from bbparse.inference.search.factors import (
-    node_counts,
-    node_factors,
-    possible_factors,
-    take_parts,
-)
+from bbparse.inference.search.factors import node_counts, node_factors, possible_factors, take_parts
 from bbparse.inference.search.search import Bounder, Node, Search, SearchLimits
 from bbparse.inference.search.settings import SearchSettings
 from bbparse.runtime.arrays import Ints, Longs

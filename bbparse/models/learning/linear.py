@@ -131,10 +131,7 @@ def prune_all(
 
     def train(chosen: NDArray[np.int64], part: str) -> LinearScorer:
         arrays = checkpoint.once(
-            part,
-            key_of(config),
-            _WEIGHTS,
-            lambda: {"weights": train_pruner(config, data, chosen)},
+            part, key_of(config), _WEIGHTS, lambda: {"weights": train_pruner(config, data, chosen)}
         )
         return LinearScorer(config.pruner_templates, arrays["weights"].astype(np.int32))
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,12 +39,7 @@ from bbparse.models.scoring.part_kernels import PART_VALUES, part_scores
 from bbparse.models.scoring.soft_tags import SOFT, SoftTags, vectors_of_tags
 from bbparse.neural.layers import Backward, Weights, linear
 from bbparse.neural.ragged import Ragged
-from bbparse.neural.sequence import (
-    SequenceNetwork,
-    in_sentence,
-    mean_of,
-    sums_of_words,
-)
+from bbparse.neural.sequence import SequenceNetwork, in_sentence, mean_of, sums_of_words
 from bbparse.runtime.archive import Fields, reading_part
 from bbparse.runtime.arrays import Float32s, Float64s, Hashes, Ints, Longs
 from bbparse.runtime.errors import ModelError
@@ -184,8 +179,7 @@ class ArcNetwork(SequenceNetwork):
 
     def scores_around(self, scored: Scored, tree: Ints, heads: Ints, mods: Ints) -> Float64s:
         """Score all labels of some arcs, see `Labeller.scores_around`; the tree does not matter."""
-        assert scored.scores is not None
-        scores = scored.scores.label_scores(heads, mods)
+        scores = cast(NetworkScores, scored.scores).label_scores(heads, mods)
         return by_root(scores.astype(np.float64), heads, self.root)
 
     def __call__(

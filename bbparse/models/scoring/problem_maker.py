@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -171,8 +171,8 @@ class ProblemMaker:
         options = k, float(margin), model.single_root
         if scores is not None:
             return scores.candidates(*options)
-        assert self.pruner is not None  # templates come with a pruner
-        return BatchArcs.of([self.pruner.candidates(encoded, *options) for encoded in values])
+        linear = cast(LinearScorer, self.pruner)  # templates come with a pruner
+        return BatchArcs.of([linear.candidates(encoded, *options) for encoded in values])
 
     def _view(
         self, sentence: Sentence, values: Hashes, arcs: Pairs, scores: NetworkScores | None
@@ -217,8 +217,8 @@ class ScoredBatch(Sequence[Scored]):
         i %= len(self)
         sentence, encoded, arcs = self.sentences[i], self.values[i], self.arcs.of_sentence(i)
         if self.linear is None:
-            assert self.maker.scorer is not None  # templates come with a scorer
-            fields: dict[str, Any] = self.maker.scorer.score(encoded, *arcs, *self.kind)
+            scorer = cast(LinearScorer, self.maker.scorer)  # templates come with a scorer
+            fields: dict[str, Any] = scorer.score(encoded, *arcs, *self.kind)
         else:
             fields = self.linear.fields(i)
         if self._sets:

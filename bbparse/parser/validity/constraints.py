@@ -206,11 +206,7 @@ class Candidates:
         return SplitArcs(split, base, labels, apart[base, labels] & (labels >= 0))
 
     def constrained(
-        self,
-        p: Problem,
-        labels: Ints,
-        constraints: Iterable[ForbiddenSet],
-        penalty: float = np.inf,
+        self, p: Problem, labels: Ints, constraints: Iterable[ForbiddenSet], penalty: float = np.inf
     ) -> Problem:
         """Return a problem with constraints that cost a penalty each; `labels` int32[A]: -1 any."""
         arcs_between = arc_index(p)
@@ -256,11 +252,7 @@ class Candidates:
 
 
 def _best_labels(
-    scores: Float64s,
-    bits: Sequence[int],
-    conditions: tuple[int, int],
-    forbidden: int,
-    apart: Flags,
+    scores: Float64s, bits: Sequence[int], conditions: tuple[int, int], forbidden: int, apart: Flags
 ) -> list[tuple[int, float]]:
     """Return the labels that a best tree may need, and their differences to the best one."""
     order = [i for i in np.argsort(-scores, kind="stable").tolist() if scores[i] > -np.inf]

@@ -149,12 +149,7 @@ def as_tree(sentence: Sentence, trees: Sequence[ScoredTree], status: str, style:
         tags = sentence.upos if any(tag != "_" for tag in sentence.upos) else sentence.xpos
         lines.append(
             draw_text(
-                sentence.forms,
-                tree.heads,
-                tree.labels,
-                tags,
-                changed=changed,
-                colour=style.colour,
+                sentence.forms, tree.heads, tree.labels, tags, changed=changed, colour=style.colour
             )
         )
         lines.append("\n")

@@ -44,10 +44,7 @@ def refuse(family: FactorFamily, text: str) -> None:
         alive_factors([family], VIEW, TABLE)
     assert "\n" not in str(error.value)
     if isinstance(family, Own):
-        for ask in (
-            lambda: family.propose_all(VIEW),
-            lambda: check_family(family, SENTENCE),
-        ):
+        for ask in (lambda: family.propose_all(VIEW), lambda: check_family(family, SENTENCE)):
             with pytest.raises(FactorError, match=match):
                 ask()
 

@@ -27,8 +27,7 @@ def bytes_of(parser: Parser, folder: Path) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("method", "dev", "done"),
-    [("perceptron", DEV, 1), ("perceptron", (), 2), ("adagrad", DEV, 0)],
+    ("method", "dev", "done"), [("perceptron", DEV, 1), ("perceptron", (), 2), ("adagrad", DEV, 0)]
 )
 def test_going_on_gives_the_same_model(tmp_path: Path, method: str, dev: Any, done: int) -> None:
     config, path = configuration(method), tmp_path / "run.checkpoint"

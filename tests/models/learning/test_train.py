@@ -20,11 +20,7 @@ BOTH = pytest.mark.parametrize(
 
 @pytest.mark.parametrize(
     ("method", "rate", "cost"),
-    [
-        ("perceptron", 0.1, 0.0),
-        ("perceptron", 0.1, 1.0),
-        ("adagrad", 0.1, 1.0),
-    ],
+    [("perceptron", 0.1, 0.0), ("perceptron", 0.1, 1.0), ("adagrad", 0.1, 1.0)],
 )
 @pytest.mark.parametrize("backbone", ["sibling", "carreras", "grandsib"])
 def test_every_rule_learns_the_toy_treebank(

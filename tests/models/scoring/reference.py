@@ -62,14 +62,7 @@ def arc_atoms(values: np.ndarray, g: int, h: int, s: int, m: int) -> dict[str, i
 
 
 def template_indices(
-    kind: str,
-    template: Template,
-    bits: int,
-    values: np.ndarray,
-    g: int,
-    h: int,
-    s: int,
-    m: int,
+    kind: str, template: Template, bits: int, values: np.ndarray, g: int, h: int, s: int, m: int
 ) -> list[int]:
     """The features of one template in one part; absent words are -1."""
     atoms = arc_atoms(values, g, h, s, m)
@@ -91,10 +84,7 @@ def template_indices(
 
 
 def part_indices(
-    templates: TemplateSet,
-    kind: str,
-    values: np.ndarray,
-    part: dict[str, int],
+    templates: TemplateSet, kind: str, values: np.ndarray, part: dict[str, int]
 ) -> list[int]:
     """Sorted indices of all features of a part, given as a word for each role."""
     g, h, s, m = (part.get(role, -1) for role in "ghsm")

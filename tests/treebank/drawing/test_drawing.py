@@ -16,13 +16,7 @@ from hypothesis import strategies as st
 
 from bbparse.treebank import read_conllu
 from bbparse.treebank.drawing.formats import json_line
-from bbparse.treebank.drawing.layout import (
-    Arc,
-    PlacedArc,
-    label_width,
-    lay_out,
-    printable,
-)
+from bbparse.treebank.drawing.layout import Arc, PlacedArc, label_width, lay_out, printable
 from bbparse.treebank.drawing.svg import draw_svg
 from bbparse.treebank.drawing.text import draw_text, wants_colour
 from tests.strategies import random_tree

@@ -25,10 +25,7 @@ from bbparse.inference.oracles.nonprojective.automata import (
     part_score_of,
     place_of,
 )
-from bbparse.inference.oracles.projective.weights import (
-    index_groups,
-    weight_tables,
-)
+from bbparse.inference.oracles.projective.weights import index_groups, weight_tables
 from bbparse.inference.oracles.protocol import Calls
 from bbparse.runtime.arrays import NEG, Ints
 from bbparse.runtime.jit import kernel
