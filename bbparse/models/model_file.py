@@ -141,7 +141,7 @@ def _model(fields: Fields, where: str, factors: Iterable[AnyFamily]) -> Model:
         config = Configuration.from_table(fields["model"]["configuration"])
         notes = fields["model"]["notes"]
         for name in _NOTES.keys() & notes.keys():
-            check_entry("model", name, notes[name], _NOTES[name])
+            check_entry("the entry model of the card is damaged", name, notes[name], _NOTES[name])
         table = FactorTable(fields["factor_keys"], fields["factor_weights"])
     families = load_families(config.factors.families, given=load_families(factors), paths=False)
     network = pruner = scorer = None

@@ -150,22 +150,22 @@ def reading_part(
     try:
         entry = _Given(name, given[name]) if expected else {}
         for key, kind in expected.items():
-            check_entry(name, key, entry[key], kind)
+            check_entry(f"the entry {name} of the card is damaged", key, entry[key], kind)
         yield given
     except BBParseError as error:
         raise ModelError(f"{where}: {error}") from None
 
 
-def check_entry(part: str, key: str, value: Any, kind: Any) -> None:
-    """Check the type of a value in a part of the card: `ModelError` if it is damaged."""
-    if not _fits(value, kind):
+def check_entry(
+    where: str, key: str, value: Any, kind: Any, error: type[BBParseError] = ModelError
+) -> None:
+    """Check the type of a value of JSON; the error says where it is."""
+    if not fits(value, kind):
         shown = kind.__name__ if isinstance(kind, type) else kind
-        raise ModelError(
-            f"the entry {part} of the card is damaged: {key} is {value!r:.60}, expected {shown}"
-        )
+        raise error(f"{where}: {key} is {value!r:.60}, expected {shown}")
 
 
-def _fits(value: Any, kind: Any) -> bool:
+def fits(value: Any, kind: Any) -> bool:
     """Return True if a value is of a type of JSON such as ``dict[str, list[int]]``."""
     *_, inner = get_args(kind) or [None]
     own = get_origin(kind) or kind
@@ -174,7 +174,7 @@ def _fits(value: Any, kind: Any) -> bool:
     ):
         return False
     parts = value.values() if isinstance(value, dict) else value
-    return inner is None or all(_fits(part, inner) for part in parts)
+    return inner is None or all(fits(part, inner) for part in parts)
 
 
 def _card(archive: zipfile.ZipFile) -> Fields:

@@ -125,7 +125,7 @@ class Ends:
         """Return the recipe of `to_card`; raises `ModelError`."""
         expected = {"known": list[str], "renamed": dict[str, str], "sources": list[str]}
         for name, kind in {**dict.fromkeys(Recipe._fields, bool), "pick": str, **expected}.items():
-            check_entry("graph", name, card.get(name), kind)
+            check_entry("the entry graph of the card is damaged", name, card.get(name), kind)
         recipe = Recipe(**{name: card[name] for name in Recipe._fields})
         if recipe.pick not in PICKS:
             raise ModelError(f"the entry graph of the card is damaged: pick is {recipe.pick!r}")

@@ -196,19 +196,8 @@ class Bert:
     device = "cpu"
 
     def __init__(self, note: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
-        sizes = {name: note.get(name) for name in _MOST}
-        for name, size in sizes.items():
-            if type(size) is not int or not 1 <= size <= _MOST[name]:
-                raise EmbeddingsError(f"{name} is {size!r:.20}, expected 1 to {_MOST[name]}")
-        small = note.get("small")
-        if type(small) is not float or not 0.0 < small < 1.0:
-            raise EmbeddingsError(f"small is {small!r:.20}, expected a number between 0 and 1")
-        lowest = note.get("lowest", max(1, note["layers"] - LAYERS + 1))
-        if type(lowest) is not int or not 1 <= lowest <= note["layers"]:
-            raise EmbeddingsError(f"lowest is {lowest!r:.20}, expected 1 to {note['layers']}")
+        self._lowest = check_sizes(note)
         width, heads = note["width"], note["heads"]
-        if width % LANES or note["inner"] % 4 or width % (4 * heads) or note["positions"] < 6:
-            raise ForeignEncoder(f"sizes {sizes} have no kernels")
         self.note = dict(note)
         self.fields = {name: fields[name] for name in BERT_FIELDS if name in fields}
         self.dimension: int = width
@@ -222,9 +211,8 @@ class Bert:
             self.pieces = WordPieces(pieces, note["lower"], note["strip"])
         count = len(self.pieces.pieces)
         self._vectors = checked(fields, "encoder_vectors", np.int8, (count, width))
-        self._lowest = lowest
         self._units = checked(fields, "encoder_units", np.float32, (count,))
-        self._heads, self._small = heads, np.float32(small)
+        self._heads, self._small = heads, np.float32(note["small"])
         matrices, numbers = shapes_of(note)
         total = [sum(map(math.prod, shapes.values())) for shapes in (matrices, numbers)]
         whole = _split(checked(fields, "encoder_matrices", np.int8, (total[0],)), matrices)
@@ -344,6 +332,27 @@ def input_scales(gain: Float32s, shift: Float32s) -> Float32s:
     fractions, exponents = np.frexp(sizes / median)
     nearest = exponents - (fractions < math.sqrt(0.5))
     return np.ldexp(np.float32(1.0), np.maximum(nearest, 0)).astype(np.float32)
+
+
+def check_sizes(note: Mapping[str, Any]) -> int:
+    """Check the numbers of a note, and return the lowest layer of the mean.
+
+    Raises `EmbeddingsError`, or `ForeignEncoder` if there are no kernels.
+    """
+    sizes = {name: note.get(name) for name in _MOST}
+    for name, size in sizes.items():
+        if type(size) is not int or not 1 <= size <= _MOST[name]:
+            raise EmbeddingsError(f"{name} is {size!r:.20}, expected 1 to {_MOST[name]}")
+    small = note.get("small")
+    if type(small) is not float or not 0.0 < small < 1.0:
+        raise EmbeddingsError(f"small is {small!r:.20}, expected a number between 0 and 1")
+    lowest = note.get("lowest", max(1, note["layers"] - LAYERS + 1))
+    if type(lowest) is not int or not 1 <= lowest <= note["layers"]:
+        raise EmbeddingsError(f"lowest is {lowest!r:.20}, expected 1 to {note['layers']}")
+    width, heads = note["width"], note["heads"]
+    if width % LANES or note["inner"] % 4 or width % (4 * heads) or note["positions"] < 6:
+        raise ForeignEncoder(f"sizes {sizes} have no kernels")
+    return lowest
 
 
 def shapes_of(

@@ -247,7 +247,11 @@ def fit_encoder(
     except ForeignEncoder as error:
         if layers is not None or pieces is not None or bits is not None:
             raise EmbeddingsError(f"{error}, so layers, pieces and bits cannot be chosen") from None
-        encoder = Transformer(os.fspath(name))
+        try:
+            encoder = Transformer(os.fspath(name))
+        except EmbeddingsError as second:
+            reason = str(second).removeprefix(f"encoder {name}: ")
+            raise EmbeddingsError(f"{error}, so transformers must read it: {reason}") from None
         facts = {"name": os.fspath(name), "revision": encoder.revision}
     note = {
         **facts,

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.neural.embeddings.bert import FARTHEST, Bert, input_scales, shapes_of
-from bbparse.neural.embeddings.pieces import ForeignEncoder, Pieces
+from bbparse.neural.embeddings.bert import FARTHEST, Bert, check_sizes, input_scales, shapes_of
+from bbparse.neural.embeddings.pieces import ForeignEncoder, Pieces, entry
 from bbparse.neural.embeddings.unigram import UnigramPieces
 from bbparse.neural.embeddings.wordpiece import WordPieces
+from bbparse.runtime.archive import check_entry
 from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.errors import EmbeddingsError, one_line
 
@@ -49,15 +50,7 @@ def read_bert(
             return _read_bert(folder, layers, bits)
     except EmbeddingsError as error:
         raise type(error)(f"encoder {folder}: {error}") from None
-    except (
-        OSError,
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        ArithmeticError,
-        RecursionError,
-    ) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise EmbeddingsError(f"encoder {folder}: cannot be read: {one_line(error)}") from None
 
 
@@ -65,7 +58,7 @@ def _read_bert(folder: Path, layers: tuple[int | None, int] | None, bits: float 
     for file in _NEEDED:
         if not (folder / file).is_file():
             raise ForeignEncoder(f"has no {file}")
-    config = json.loads((folder / "config.json").read_text("utf-8"))
+    config = _json(folder, "config.json")
     for name, known in (
         ("model_type", _FAMILIES),
         ("hidden_act", ("gelu",)),
@@ -74,30 +67,41 @@ def _read_bert(folder: Path, layers: tuple[int | None, int] | None, bits: float 
         if config.get(name) not in known:
             names = ", ".join(filter(None, known))
             raise ForeignEncoder(f"its {name} is {config.get(name)!r}, expected {names}")
-    tokenizer = json.loads((folder / "tokenizer.json").read_text("utf-8"))
-    kind = tokenizer["model"].get("type", "WordPiece")
-    if kind not in _PIECES:
+    tokenizer = _json(folder, "tokenizer.json")
+    kind = entry("tokenizer.json", tokenizer, "model", dict).get("type", "WordPiece")
+    if kind not in [*_PIECES]:
         raise ForeignEncoder(f"its pieces are of the kind {kind}, expected {' or '.join(_PIECES)}")
     pieces: Pieces = _PIECES[kind].read(tokenizer)
     weights = read_safetensors(folder / "model.safetensors")
-    depth = config["num_hidden_layers"]
+    depth, width, inner, heads, positions = (
+        entry("config.json", config, name, int)
+        for name in (
+            "num_hidden_layers",
+            "hidden_size",
+            "intermediate_size",
+            "num_attention_heads",
+            "max_position_embeddings",
+        )
+    )
     lowest, last = layers or (None, depth)
     if not 1 <= last <= depth:
         raise EmbeddingsError(f"has {depth} layers, expected {last} or more")
     # the first position of RoBERTa and its relatives is the one after that of padding
-    first = 0 if config["model_type"] == "bert" else config.get("pad_token_id", 1) + 1
+    padding = entry("config.json", {"pad_token_id": 1, **config}, "pad_token_id", int)
+    first = 0 if config["model_type"] == "bert" else max(0, padding + 1)
     note = {
         "layers": last,
-        "width": config["hidden_size"],
-        "inner": config["intermediate_size"],
-        "heads": config["num_attention_heads"],
-        "positions": config["max_position_embeddings"] - first,
-        "small": config["layer_norm_eps"],
+        "width": width,
+        "inner": inner,
+        "heads": heads,
+        "positions": positions - first,
+        "small": entry("config.json", config, "layer_norm_eps", float),
         "scaled": True,
         **pieces.settings,
     }
     if lowest is not None:
         note["lowest"] = lowest
+    check_sizes(note)
     is_mpnet = config["model_type"] == "mpnet"
     if is_mpnet:
         note["relative"] = True
@@ -114,6 +118,17 @@ def _read_bert(folder: Path, layers: tuple[int | None, int] | None, bits: float 
         return array.astype(np.float32, copy=False)
 
     return _rounded(note, pieces, get, first, bits)
+
+
+def _json(folder: Path, file: str) -> dict[str, Any]:
+    """Read a file that holds an object of JSON."""
+    try:
+        found = json.loads((folder / file).read_text("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise EmbeddingsError(f"{file}: cannot be read: {one_line(error)}") from None
+    if not isinstance(found, dict):
+        raise EmbeddingsError(f"{file}: found {found!r:.60}, expected an object of JSON")
+    return found
 
 
 def _rounded(
@@ -212,25 +227,28 @@ _MAX_HEADER = 1 << 26
 
 def read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
     """Read the arrays of a safetensors file; those of bfloat16 as float32, others are left out."""
-    data = np.memmap(path, np.uint8, "r")
+    data = np.memmap(path, np.uint8, "r") if path.stat().st_size else np.zeros(0, np.uint8)
     length = int(data[:8].view("<u8")[0]) if len(data) > 8 else -1
     if not 0 < length <= min(_MAX_HEADER, len(data) - 8):
-        raise ValueError(f"{path.name} is not a safetensors file")
+        raise EmbeddingsError(f"{path.name} is not a safetensors file")
     arrays: dict[str, NDArray[Any]] = {}
-    for name, entry in json.loads(data[8 : 8 + length].tobytes()).items():
-        dtype = entry.get("dtype")
+    header = json.loads(data[8 : 8 + length].tobytes())
+    check_entry(path.name, "the header", header, dict[str, dict], EmbeddingsError)
+    for name, about in header.items():
+        dtype = str(about.get("dtype"))
         if dtype not in _DTYPES and dtype != "BF16":
             continue
-        low, high = entry["data_offsets"]
+        shape = entry(f"{path.name}: {name}", about, "shape", list[int])
+        low, high = [*entry(f"{path.name}: {name}", about, "data_offsets", list[int]), -1, -1][:2]
         size = 2 if dtype == "BF16" else np.dtype(_DTYPES[dtype]).itemsize
         if not 0 <= low <= high <= len(data) - 8 - length or (
-            high - low != size * math.prod(entry["shape"])
+            min(shape, default=0) < 0 or high - low != size * math.prod(shape)
         ):
-            raise ValueError(f"{path.name}: {name} lies outside of the file")
+            raise EmbeddingsError(f"{path.name}: {name} lies outside of the file")
         raw = np.asarray(data[8 + length + low : 8 + length + high])
         if dtype == "BF16":
             array = (raw.view("<u2").astype(np.uint32) << 16).view(np.float32)
         else:
             array = raw.view(np.dtype(_DTYPES[dtype]).newbyteorder("<"))
-        arrays[name] = array.reshape(entry["shape"])
+        arrays[name] = array.reshape(shape)
     return arrays

@@ -7,11 +7,27 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
+from bbparse.runtime.archive import check_entry
 from bbparse.runtime.errors import EmbeddingsError
 
 
 class ForeignEncoder(EmbeddingsError):
     """An encoder that we do not compute ourselves; the library transformers may."""
+
+
+def entry(where: str, table: Any, name: str, kind: Any) -> Any:
+    """Return a value of a JSON file of an encoder; `EmbeddingsError` unless it is of the kind."""
+    check_entry(where, "what it holds", table, dict, EmbeddingsError)
+    value = table.get(name)
+    check_entry(where, name, value, kind, EmbeddingsError)
+    return value
+
+
+def step(where: str, table: Any, name: str) -> dict[str, Any]:
+    """Return a step of a tokenizer, empty if there is none."""
+    value = table.get(name) or {}
+    check_entry(where, name, value, dict, EmbeddingsError)
+    return dict(value)
 
 
 class Pieces(ABC):

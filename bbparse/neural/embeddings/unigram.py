@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.neural.embeddings.pieces import ForeignEncoder, Pieces
+from bbparse.neural.embeddings.pieces import ForeignEncoder, Pieces, entry, step
+from bbparse.runtime.archive import fits
 from bbparse.runtime.arrays import Float64s
 from bbparse.runtime.errors import EmbeddingsError
 
@@ -52,19 +53,26 @@ class UnigramPieces(Pieces):
     @classmethod
     def read(cls, data: Mapping[str, Any]) -> UnigramPieces:
         """Make pieces from ``tokenizer.json``; `ForeignEncoder` if it does more than is known."""
-        model = data["model"]
-        pieces, scores = zip(*model["vocab"])
-        normalizers = _steps(data.get("normalizer"), "normalizers")
-        splits = _steps(data.get("pre_tokenizer"), "pretokenizers")
-        for step in (*normalizers, *splits):
-            if not _is_known(step):
-                raise ForeignEncoder(f"its tokenizer has an unknown step: {step!s:.60}")
+        where, model = "tokenizer.json", data["model"]
+        rows, unknown = entry(where, model, "vocab", list), entry(where, model, "unk_id", int)
+        for row in rows:
+            if not fits(row, list) or len(row) != 2 or not fits(row[1], float):
+                raise EmbeddingsError(f"{where}: vocab has {row!r:.60}, expected piece and score")
+        if not 0 <= unknown < len(rows):
+            raise EmbeddingsError(f"{where}: unk_id is {unknown}, expected the id of a piece")
+        pieces, scores = zip(*rows)
+        normalizers = _steps(step(where, data, "normalizer"), "normalizers")
+        splits = _steps(step(where, data, "pre_tokenizer"), "pretokenizers")
+        for each in (*normalizers, *splits):
+            if not _is_known(each):
+                raise ForeignEncoder(f"its tokenizer has an unknown step: {each!s:.60}")
         if not splits or splits[-1]["type"] != "Metaspace":
             raise ForeignEncoder("its tokenizer does not mark the beginning of words")
-        if model.get("byte_fallback") or pieces[model["unk_id"]] != "<unk>":
+        if model.get("byte_fallback") or pieces[unknown] != "<unk>":
             raise ForeignEncoder("its unknown piece is not <unk>")
-        tables = (s["precompiled_charsmap"] for s in normalizers if s["type"] == "Precompiled")
-        table = np.frombuffer(b64decode(next(tables, "")), np.uint8)
+        key = "precompiled_charsmap"
+        table_step = next((s for s in normalizers if s["type"] == "Precompiled"), {key: ""})
+        table = np.frombuffer(b64decode(entry(where, table_step, key, str)), np.uint8)
         return cls(pieces, np.array(scores, np.float64), table)
 
     def necessary(self, words: Iterable[str]) -> list[int]:
@@ -119,19 +127,22 @@ def _child(unit: int) -> int:
     return unit >> 10 << ((unit & 0x200) >> 6)
 
 
-def _steps(step: Mapping[str, Any] | None, name: str) -> list[Mapping[str, Any]]:
+def _steps(one: dict[str, Any], name: str) -> list[dict[str, Any]]:
     """Return the steps of a sequence, whose field they are, or a single step."""
-    if step is None:
-        return []
-    return step[name] if step["type"] == "Sequence" else [step]
+    steps: list[dict[str, Any]] = [one] if one else []
+    if one.get("type") == "Sequence":
+        steps = entry("tokenizer.json", one, name, list[dict])
+    for each in steps:
+        entry("tokenizer.json", each, "type", str)
+    return steps
 
 
 def _is_known(step: Mapping[str, Any]) -> bool:
     """Return whether a step does what `UnigramPieces` does to a word."""
     kind = step["type"]
     if kind == "Replace":
-        return step["pattern"] == {"Regex": " {2,}"}
+        return step.get("pattern") == {"Regex": " {2,}"}
     if kind == "Metaspace":
         marks = step.get("prepend_scheme", step.get("add_prefix_space", True))
-        return step["replacement"] == _BLANK and marks not in ("never", False)
+        return step.get("replacement") == _BLANK and marks not in ("never", False)
     return kind in ("Precompiled", "Strip", "WhitespaceSplit")

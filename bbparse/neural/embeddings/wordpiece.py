@@ -11,7 +11,8 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from bbparse.neural.embeddings.pieces import ForeignEncoder, Pieces
+from bbparse.neural.embeddings.pieces import ForeignEncoder, Pieces, entry, step
+from bbparse.runtime.errors import EmbeddingsError
 
 #: Categories of characters that are removed; unassigned ones are kept.
 _CONTROL = frozenset(["Cc", "Cf", "Co", "Cs"])
@@ -42,20 +43,32 @@ class WordPieces(Pieces):
     @classmethod
     def read(cls, data: Mapping[str, Any]) -> WordPieces:
         """Make pieces from ``tokenizer.json``; `ForeignEncoder` if it does more than is known."""
-        model, normalizer = data["model"], data.get("normalizer") or {}
+        where = "tokenizer.json"
+        model, normalizer = data["model"], step(where, data, "normalizer")
         known = (
             model.get("continuing_subword_prefix", "##") == "##"
             and normalizer.get("type") == "BertNormalizer"
             and normalizer.get("clean_text")
             and normalizer.get("handle_chinese_chars")
-            and (data.get("pre_tokenizer") or {}).get("type") == "BertPreTokenizer"
-            and model["unk_token"] == "[UNK]"
+            and step(where, data, "pre_tokenizer").get("type") == "BertPreTokenizer"
+            and model.get("unk_token") == "[UNK]"
         )
         if not known:
             raise ForeignEncoder("its tokenizer does not prepare words as that of BERT")
-        pieces = sorted(model["vocab"], key=model["vocab"].__getitem__)
-        lower, strip = bool(normalizer["lowercase"]), normalizer.get("strip_accents")
-        return cls(pieces, lower, lower if strip is None else strip)
+        vocabulary = entry(where, model, "vocab", dict[str, int])
+        pieces = {number: piece for piece, number in vocabulary.items()}
+        for token in entry(where, {"added_tokens": [], **data}, "added_tokens", list[dict]):
+            if type(token.get("id")) is int:
+                pieces.setdefault(token["id"], token.get("content"))  # it may be there only
+        ids = range(max(vocabulary.values(), default=-1) + 1)
+        missing = next((i for i in ids if not isinstance(pieces.get(i), str)), None)
+        if missing is not None or min(pieces) < 0 or len({*vocabulary.values()}) < len(vocabulary):
+            raise EmbeddingsError(
+                f"{where}: the ids of vocab are not 0, 1, 2 and so on, each once"
+                f"{'' if missing is None else f': there is no {missing}'}"
+            )
+        lower, strip = bool(normalizer.get("lowercase")), normalizer.get("strip_accents")
+        return cls([pieces[i] for i in ids], lower, lower if strip is None else bool(strip))
 
     def necessary(self, words: Iterable[str]) -> list[int]:
         return [

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import struct
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -427,11 +429,11 @@ def test_files_that_are_refused(tmp_path: Path, weights: dict[str, np.ndarray]) 
     name = "embeddings.position_embeddings.weight"
     with pytest.raises(EmbeddingsError, match=r"positions have shape \(768, 1\), segments \(32,\)"):
         read_bert(write_encoder(tmp_path / "wide", {**weights, name: weights[name].reshape(-1, 1)}))
-    with pytest.raises(EmbeddingsError, match=r"cannot be read: .*zero"):
+    with pytest.raises(EmbeddingsError, match="heads is 0, expected 1 to 64"):
         read_bert(write_encoder(tmp_path / "none", weights, num_attention_heads=0))
-    for file in ("config.json", "tokenizer.json"):
+    for file in ("tokenizer.json", "config.json"):
         (tmp_path / "none" / file).write_text("[" * 100_000)
-        with pytest.raises(EmbeddingsError, match=r"cannot be read: .*recursion"):
+        with pytest.raises(EmbeddingsError, match=f"none: {file}: cannot be read: .*recursion"):
             read_bert(tmp_path / "none")
     name = "encoder.layer.0.output.dense.weight"
     with warnings.catch_warnings(), pytest.raises(EmbeddingsError, match="that are not finite"):
@@ -443,8 +445,62 @@ def test_files_that_are_refused(tmp_path: Path, weights: dict[str, np.ndarray]) 
         path.write_bytes(damaged)
         with pytest.raises((ValueError, EmbeddingsError)):
             read_safetensors(path)
-        with pytest.raises(EmbeddingsError, match="cannot be read"):
+        with pytest.raises(EmbeddingsError, match=r"all: model\.safetensors"):
             read_bert(tmp_path / "all")
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "value", "message"),
+    [
+        ("config", "hidden_size", None, "hidden_size is None, expected int"),
+        ("config", "hidden_size", "32", "hidden_size is '32', expected int"),
+        ("config", "layer_norm_eps", [], r"layer_norm_eps is \[\], expected float"),
+        ("tokenizer", "model", 7, "model is 7, expected dict"),
+        ("tokenizer", "normalizer", "NFC", "normalizer is 'NFC', expected dict"),
+        ("tokenizer", "pre_tokenizer", [1], r"pre_tokenizer is \[1\], expected dict"),
+        ("vocab", "the", "4", r"vocab is .*, expected dict\[str, int\]"),
+        ("vocab", "the", 10**9, "0, 1, 2 and so on, each once: there is no"),
+        ("vocab", "the", -1, "0, 1, 2 and so on, each once"),
+        ("vocab", "the", 0, "0, 1, 2 and so on, each once"),
+    ],
+)
+def test_a_file_with_a_wrong_value(
+    tmp_path: Path, folder: Path, file: str, name: str, value: Any, message: str
+) -> None:
+    """Ids that are no rows would be silently wrong vectors."""
+    mine = Path(shutil.copytree(folder, tmp_path / "mine"))
+    path = mine / ("tokenizer.json" if file == "vocab" else f"{file}.json")
+    whole = json.loads(path.read_text())
+    (whole["model"]["vocab"] if file == "vocab" else whole)[name] = value
+    path.write_text(json.dumps(whole))
+    with pytest.raises(EmbeddingsError, match=f"mine: {path.name}: .*{message}"):
+        read_bert(mine)
+
+
+def test_pieces_have_the_ids_of_the_file(tmp_path: Path, folder: Path) -> None:
+    """Whatever their order is; one may be among the added tokens only."""
+    mine = Path(shutil.copytree(folder, tmp_path / "mine"))
+    path = mine / "tokenizer.json"
+    whole = json.loads(path.read_text())
+    vocabulary = whole["model"]["vocab"]
+    whole["model"]["vocab"] = dict(reversed(vocabulary.items()))
+    number = whole["model"]["vocab"].pop("##z")
+    whole["added_tokens"] = [{"id": number, "content": "##z"}, {"id": 10**9, "content": "x"}]
+    path.write_text(json.dumps(whole))
+    for one, other in zip(read_bert(mine).states([*WORDS]), read_bert(folder).states([*WORDS])):
+        assert np.array_equal(one, other)
+
+
+def test_why_an_encoder_is_not_ours_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without PyTorch nothing else can read it, but that is not what is wrong."""
+    monkeypatch.setitem(sys.modules, "torch", None)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for name, reason in (("no", "is no folder"), ("loop", "is no folder"), ("empty", "has no con")):
+        with pytest.raises(EmbeddingsError, match=f"{name}: {reason}.*transformers.*torch"):
+            fit_encoder(str(tmp_path / name), [])
 
 
 @pytest.mark.parametrize(
