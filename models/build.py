@@ -24,7 +24,7 @@ from typing import Any
 
 from bbparse.apps.cli.model import results
 from bbparse.models.configuration import Configuration
-from bbparse.models.learning.train import Reading, learn_to_read
+from bbparse.models.learning.train import TextModels, train_text_models
 from bbparse.models.model import NOTE
 from bbparse.models.model_file import load_base
 from bbparse.neural.embeddings import Embeddings, EncoderStates, fit_base
@@ -101,8 +101,8 @@ def train(
     place: Path,
     about: dict[str, str],
 ) -> Parser:
-    def read(embeddings: Any, checkpoint: Any) -> Reading:
-        return learn_to_read(sentences, 1, embeddings, checkpoint, say=say)
+    def read(embeddings: Any, checkpoint: Any) -> TextModels:
+        return train_text_models(sentences, 1, embeddings, checkpoint, say=say)
 
     config = Configuration.load("head")
     checkpoint = place.with_suffix(".checkpoint")
@@ -120,8 +120,8 @@ def head(name: str, treebanks: Treebanks) -> None:
     known["license"] = about["license"]
     parser = train(sentences, dev, base, treebanks.work / name, known)
     if dev:
-        parser.notes[NOTE]["results"] = results(parser.model, dev)
-        say(name, parser.notes[NOTE]["results"])
+        parser.model.notes[NOTE]["results"] = results(parser.model, dev)
+        say(name, parser.model.notes[NOTE]["results"])
     write(name, parser, about["license"])
 
 
@@ -159,7 +159,11 @@ def base(folder: Path, treebanks: Treebanks) -> None:
     )
     known = {"name": f"{len(LANGUAGES)} languages", "license": "CC BY-SA 4.0"}
     parser = train(sentences, [], lambda *_: states.fitted(sentences), treebanks.work / BASE, known)
-    texts = {LANGUAGES[name]["code"]: plain_text(each[name])[:60_000] for name in LANGUAGES}
+    texts = {}
+    for name, about in LANGUAGES.items():  # with less text, languages are mistaken for others
+        spread = treebanks.training(name, MANY)
+        step = max(1, sum(sentence.n_words for sentence in spread) // 12_000)
+        texts[about["code"]] = plain_text(spread[::step])[:60_000]
     names = {LANGUAGES[name]["code"]: name for name in LANGUAGES}
     parser.model.languages = Languages.learned(texts, names)
     write(BASE, parser, "CC BY-SA 4.0")
