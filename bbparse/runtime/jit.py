@@ -12,9 +12,10 @@ from contextlib import suppress
 from functools import cached_property, partial, update_wrapper
 from typing import Any
 
-from numba import njit, types
+from numba import config, njit, types
 
 from bbparse.runtime import linking
+from bbparse.runtime.errors import BBParseError
 from bbparse.runtime.kernel_cache import cache_of
 from bbparse.runtime.signals import in_thread
 
@@ -51,6 +52,8 @@ class Kernel:
     @cached_property
     def _whole(self) -> Any:
         """Function that Python calls; most kernels of a run do not need it."""
+        if config.DISABLE_JIT:
+            raise BBParseError("NUMBA_DISABLE_JIT is set: unset it, since kernels are compiled")
         compiled = njit(pipeline_class=_Compiler, **_ALIKE)(self.py_func)
         compiled._cache = cache_of(compiled.py_func)
         work = compiled.compile

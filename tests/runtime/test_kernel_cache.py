@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from bbparse.runtime.errors import BBParseError
+from bbparse.runtime.jit import Kernel
+
 FILES = {
     "start.py": """
         import sys
@@ -279,3 +282,9 @@ def test_kernels_are_parts_of_the_one_that_calls_them_whose_code_alone_is_kept(
         out, said = run(tmp_path)
         assert out == [*answers.split(), "Two", "ways.", "both", hits, "0"]
         assert said.count("\n") == said.count("bbparse: compiling kernels") == (hits == "0")
+
+
+def test_without_the_compiler_nothing_can_be_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bbparse.runtime.jit.config.DISABLE_JIT", 1)
+    with pytest.raises(BBParseError, match="NUMBA_DISABLE_JIT is set: unset it"):
+        Kernel(abs, "nothing", False)(-1)
