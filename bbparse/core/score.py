@@ -69,8 +69,11 @@ def score_trees(problem: ProblemArrays, trees: Ints) -> Float64s:
     magnitude (inf: there is none): they determine how exact a score has to be.
     """
     p, rows = problem, _rows(trees)
-    factors = np.where(fired_factors(p, rows), p.factor_score, 0.0)
-    others = np.concatenate((factors, count_terms(p, rows)), axis=1)
+    others = np.empty((len(rows), 0))
+    if len(p.factor_score):
+        others = np.where(fired_factors(p, rows), p.factor_score, 0.0)
+    if len(p.count_ptr) > 1:
+        others = np.concatenate((others, count_terms(p, rows)), axis=1)
     return score_rows(rows, p.arc_head, p.arc_score, p.part_table, others)
 
 
