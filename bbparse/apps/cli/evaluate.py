@@ -222,6 +222,8 @@ def _print_agreement(
     first = list(read_conllu(paths[0]))
     annotations = Annotations([first, *(_in_order(first, path) for path in paths[1:])])
     found = dict(rows(annotations, by_relation, resamples))
+    if not found:
+        raise TreebankError(f"{paths[0]}: no word has a head, relation, tag or lemma to compare")
     confused = annotations.confusions()
     bounds = [bound for row in found.values() for bound in (row.kappa_interval, row.alpha_interval)]
     notes = _interval_notes(bounds, len(annotations.files[0]))

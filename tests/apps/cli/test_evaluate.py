@@ -109,6 +109,9 @@ def test_a_missing_relation_is_missing(run: Run, tmp_path: Path) -> None:
     names = ("arc", "head", "label", "label dep", "label root")
     assert alphas == {**dict.fromkeys(names, 1.0), "label obj": None}
     assert found["confusions"] == []
+    bare = tmp_path / "bare"
+    bare.write_text("\t".join("1 w _ _ _ _ _ _ _ _".split()) + "\n\n")
+    assert "no word has a head" in run("evaluate", bare, bare, "--agreement").complaint()
     # one of three uses a relation: the other two have no kappa, and a line says so
     paths[1].write_text(paths[0].read_text().replace("obj", "dep"))
     out = run("evaluate", *paths, paths[1], "--agreement", "--by", "relation").out
