@@ -166,11 +166,11 @@ def test_threads_change_nothing() -> None:
 def test_sentences_whose_lists_do_not_fit_are_refused(column: str) -> None:
     sentence = long_sentence(3)
     getattr(sentence, column).append("more")
-    with pytest.raises(TreebankError, match="line 1, sentence #1: its columns have"):
+    with pytest.raises(TreebankError, match=r"^sentence #1: its columns have"):
         toy.parser().parse(sentence)
     for name in ("forms", "lemmas", "upos", "xpos", "feats"):
         getattr(sentence, name).clear()
-    with pytest.raises(TreebankError, match="line 1, sentence #1: there are no words"):
+    with pytest.raises(TreebankError, match=r"^sentence #1: there are no words"):
         toy.parser().parse(sentence)
 
 
@@ -191,7 +191,10 @@ def test_fewer_networks_of_a_model() -> None:
         parser.with_members(4)
     with pytest.raises(ModelError, match="the model has 0 networks, not 1"):
         toy.parser().with_members(1)
-    for wrong, message in ((0, "is 0, expected at least 1"), (None, "is None, expected a whole")):
+    for wrong, message in (
+        (0, "is 0, expected at least 1"),
+        (None, "is None, expected an integer"),
+    ):
         with pytest.raises(ModelError, match=f"members {message}"):
             parser.with_members(wrong)  # type: ignore[arg-type]
 

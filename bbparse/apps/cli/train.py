@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from bbparse.apps.cli import options
-from bbparse.apps.cli.common import FILE, OutputFile, command, flag, option, say
+from bbparse.apps.cli.common import FILE, OutputFile, RealRange, command, flag, option, say
 from bbparse.apps.cli.evaluate import TAGS
 from bbparse.apps.cli.model import results, table
 from bbparse.models import MODELS
@@ -83,7 +83,7 @@ _OPTIONS = (
     option(
         "--encoder-bits",
         "Round weights of --encoder to some B bits each, for a smaller model.  [default: 6]",
-        click.FloatRange(2.0, 8.0),
+        RealRange(2.0, 8.0),
         metavar="B",
     ),
     option(

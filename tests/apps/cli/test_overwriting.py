@@ -126,6 +126,12 @@ def test_only_text_and_plots_go_into_devices_and_pipes(
             complaint = run(*line, output.opts[0], node).complaint()
             assert complaint.endswith(": cannot be written: expected the name of a file")
     assert {path: path.lstat() for path in Path().iterdir()} == made
-    text = {"parse --output", "explain -o", "repair --output", "combine --output"}
+    text = {
+        "parse --output",
+        "enhance --output",
+        "explain -o",
+        "repair --output",
+        "combine --output",
+    }
     text |= {"phrases --output", "tag --output", "repair --report", "tune --plot"}
     assert streams == text

@@ -27,7 +27,14 @@ def test_json_lines(run: Run, model: Path) -> None:
         record = json.loads(line)
         trees = parser.parse(sentence, k_best=2)
         unsure = dict.fromkeys(
-            ("confidences", "confidence", "runner_up_heads", "top2_probabilities", "enhanced")
+            (
+                "confidences",
+                "confidence",
+                "runner_up_heads",
+                "top2_probabilities",
+                "enhanced",
+                "edge_confidences",
+            )
         )
         spans = record["offsets"]
         tokens = pieces(sentence)  # words of a token share its span

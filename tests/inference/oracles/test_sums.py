@@ -79,6 +79,7 @@ def test_sums_over_crossing_trees(
     rng = np.random.default_rng(seed)
     scores = rng.normal(size=(n + 1, n + 1)) * scale
     scores[rng.random((n + 1, n + 1)) > share] = -np.inf
+    scores[:, 0] = -np.inf
     problem = Problem.from_arc_scores(scores.T, projective=False, single_root=single_root)
     trees = enumerate_trees(problem)
     marginal = np.zeros((n + 1, n + 1))
