@@ -48,14 +48,14 @@ def draw(rows: dict[str, dict[str, Any]]) -> None:
         speeds = [row["words_per_second"] for row in points]
         title = f"{model}, {points[0]['megabytes']:.0f} MB"
         ax.plot(speeds, [row["las"] for row in points], "o-", color=colour, label=title)
-        for row, speed in zip(points, speeds):
-            ax.annotate(row["networks"], (speed, row["las"]), (6, 4), textcoords="offset points")
     for name, (speed, las) in PUBLISHED.items():
         ax.plot(speed, las, "o", color="0.5", fillstyle="none")
         ax.annotate(f"{name} (published)", (speed, las), (7, -3), textcoords="offset points")
     ax.set_xscale("log")
     ax.legend(frameon=False)
-    label(ax, "EWT dev, from words, by the number of networks", "words a second", "LAS")
+    ax.margins(0.1)
+    title = "EWT dev, from words, by one network (right) or more"
+    label(ax, title, "words a second", "LAS")
     save_figure(figure, PICTURE)
 
 
