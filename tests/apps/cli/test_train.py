@@ -230,7 +230,7 @@ def test_what_is_refused_of_raw_text(run: Run, config: Path, tmp_path: Path) -> 
             "--teacher has nothing to parse: give running text",
         ),
         ((*start, config, "--raw", text), "--raw is for networks, and network.epochs is 0"),
-        ((*start, net, "--raw", text, "--no-text"), "which needs one with --no-text"),
+        ((*start, net, "--raw", text, "--no-text"), "--raw with --no-text needs a --teacher"),
     ):
         assert message in run(*arguments).complaint()
     text.write_text("She sleeps.", encoding="utf-8")
