@@ -245,8 +245,9 @@ class SequenceNetwork:
         labels, kinds = card["labels"], card["layers"]
         given, former = card["sizes"], cls.FORMER_SIZES
         names = {name: name if name in given else former.get(name, name) for name in cls.SIZES}
-        for name in set(names.values()) - set(given):
-            raise ModelError(f"{cls.NAME}: {name!r} is missing")
+        missing = [name for name in names.values() if name not in given]
+        if missing:
+            raise ModelError(f"{cls.NAME}: {missing[0]!r} is missing")
         sizes = {name: given[names[name]] for name in cls.SIZES}
         if keys.dtype != np.uint64:
             raise ModelError(f"{cls.NAME}_keys has dtype {keys.dtype}, expected uint64")

@@ -92,7 +92,7 @@ SIZES = network_of(root=3)[0].sizes
         ("", lambda a: card(labels=a["labels"][:3]), "root is 3, expected the number of a label"),
         ("", lambda a: card(root=4), "root is 4, expected the number of a label or -1"),
         ("", lambda a: card(layers="xc"), "layers are 'xc', expected at most 8 of r, c"),
-        ("", lambda a: card(sizes={}), "arcs: 'embeddings' is missing"),
+        ("", lambda a: card(sizes={}), "arcs: 'word' is missing"),
         ("", lambda a: card(sizes={**SIZES, "word": -16}), "word is -16, expected a multiple"),
         ("_keys", lambda a: a.astype(np.uint32), "arcs_keys has dtype uint32, expected uint64"),
         ("_keys", lambda a: a[::-1].copy(), "keys are not strictly ascending"),
