@@ -126,6 +126,8 @@ def parse(
     """
     is_projective = None if projective is None else projective == "yes"
     enhanced = fields.pop("enhanced")
+    if enhanced is None and fields["format_name"] == "tree":
+        enhanced = "no"  # drawn trees do not show graphs
     fields["enhanced"] = None if enhanced is None else enhanced == "yes"
     settings = FileOptions(projective=is_projective, **fields)
     if output_dir is not None:
