@@ -58,7 +58,7 @@ class Kernel:
         compiled._cache = cache_of(compiled.py_func)
         work = compiled.compile
         # LLVM calls back: an exception that a signal handler raises there would be lost.
-        compiled.compile = lambda signature: in_thread(work, signature).result()
+        compiled.compile = lambda signature: in_thread(work, signature)
         return compiled
 
     @cached_property

@@ -1,7 +1,9 @@
 """Threads and processes: results in order, or as they come.
 
 Forked processes share the model and the compiled code with this process. Where processes cannot be
-forked (Windows) or system libraries do not support it (macOS), threads take their place.
+forked (Windows) or system libraries do not support it (macOS), threads take their place. Only
+processes with a single thread are forked, since the locks of other threads would stay locked: this
+process once, and the copy of it that makes all workers.
 """
 
 from __future__ import annotations
@@ -19,9 +21,11 @@ from contextlib import closing, suppress
 from functools import partial
 from multiprocessing import Pipe, get_context, parent_process
 from multiprocessing.connection import Connection
-from typing import Any, Generic, TypeVar
+from multiprocessing.reduction import recv_handle, send_handle
+from typing import Any, Generic, NoReturn, TypeVar
 
 from bbparse.runtime.errors import WorkerError
+from bbparse.runtime.signals import alone, reset_signals
 
 #: Processes can be forked, and system libraries support it.
 CAN_FORK = hasattr(os, "fork") and sys.platform != "darwin"
@@ -41,26 +45,44 @@ class Workers(Generic[T, R]):
     """
 
     def __init__(self, work: Callable[[T], R], size: int) -> None:
-        self._work = work
-        self._processes: list[Any] = []
         self._lock, self._is_closed = threading.Lock(), False
-        self._idle = [self._started() for _ in range(size)] if CAN_FORK else []
+        self._idle: list[Connection] = []
+        self.pids: list[int] = []  #: Of the processes that were started.
         self._call = self._in_process if CAN_FORK else work
         self._executor = ThreadPoolExecutor(size)
+        if CAN_FORK:
+            try:
+                self._requests, there = Pipe()
+                self._maker = get_context("fork").Process(
+                    target=_make_workers, args=(work, there), daemon=True
+                )
+                with alone(), there:
+                    self._maker.start()
+            except OSError as error:
+                raise _too_many(error) from None
+            try:
+                self._idle += [self._started() for _ in range(size)]
+            except WorkerError:
+                self.close()
+                raise
 
     def _started(self) -> Connection:
         """Start a process and return its connection."""
         try:
-            here, there = Pipe()
-            fork = get_context("fork")
-            process = fork.Process(target=_serve, args=(self._work, there), daemon=True)
-            with self._lock, there:
+            with self._lock:
                 if self._is_closed:
                     raise WorkerError("the workers are ending")
-                process.start()
-                self._processes.append(process)
+                here, there = Pipe()
+                with there:
+                    send_handle(self._requests, there.fileno(), self._maker.pid)
+                    pid = self._requests.recv()
+                if pid < 0:
+                    raise OSError(-pid, os.strerror(-pid))
+                self.pids.append(pid)
+        except (EOFError, ConnectionError):
+            raise WorkerError("no more processes can be started: their parent died") from None
         except OSError as error:
-            raise WorkerError(f"no more processes can be started: {error.strerror}") from None
+            raise _too_many(error) from None
         return here
 
     def _in_process(self, task: T) -> R:
@@ -86,22 +108,54 @@ class Workers(Generic[T, R]):
 
     def close(self) -> None:
         """Drop the tasks that have not begun; end the processes, whatever they are doing."""
-        with self._lock:
-            self._is_closed = True
-            for process in self._processes:
-                process.kill()
-        self._executor.shutdown(wait=bool(self._processes), cancel_futures=True)
-        for process in self._processes:
-            process.join()
+        if CAN_FORK:
+            with self._lock:
+                self._is_closed = True
+                self._maker.terminate()
+            self._maker.join()
+        self._executor.shutdown(wait=CAN_FORK, cancel_futures=True)
 
 
-def _serve(work: Callable[[Any], Any], connection: Connection) -> None:
-    """Do the tasks of a connection, in a process of its own that ends with its parent."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles it and ends this process
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, signal.SIG_DFL)
-    signal.set_wakeup_fd(-1)
+def _too_many(error: OSError) -> WorkerError:
+    return WorkerError(f"no more processes can be started: {error.strerror}")
+
+
+def _make_workers(work: Callable[[Any], Any], requests: Connection) -> NoReturn:
+    """Fork a worker for each connection that comes; at the end, end them all."""
+    pids = set[int]()
+
+    def end(*_: Any) -> NoReturn:
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        for pid in pids:
+            with suppress(ChildProcessError):
+                os.waitpid(pid, 0)
+        os._exit(0)
+
+    _settle(requests)
+    signal.signal(signal.SIGTERM, end)
+    with suppress(EOFError, OSError):  # the parent process has ended
+        while True:
+            connection = Connection(recv_handle(requests))
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+            pids -= {pid for pid in pids if os.waitpid(pid, os.WNOHANG)[0]}
+            try:
+                pid = os.fork()
+                if pid == 0:
+                    _serve(work, connection)
+                pids.add(pid)
+                requests.send(pid)
+            except OSError as error:
+                requests.send(-(error.errno or 0))
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
+            connection.close()
+    end()
+
+
+def _settle(connection: Connection) -> None:
+    """Keep nothing of the parent of a process but its standard streams and a connection."""
+    reset_signals()
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in map(int, os.listdir("/dev/fd")):
         with suppress(OSError):
@@ -109,8 +163,13 @@ def _serve(work: Callable[[Any], Any], connection: Connection) -> None:
                 continue
             if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
                 os.dup2(null, descriptor)  # else others would not see that their owner closes them
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    with suppress(EOFError, OSError):  # the parent process has ended
+
+
+def _serve(work: Callable[[Any], Any], connection: Connection) -> NoReturn:
+    """Do the tasks of a connection; end with the process that started the workers."""
+    try:
+        _settle(connection)
+        threading.Thread(target=_end_with_parent, daemon=True).start()
         while True:
             task = connection.recv()
             answer: tuple[Any, Exception | None]
@@ -120,6 +179,12 @@ def _serve(work: Callable[[Any], Any], connection: Connection) -> None:
                 error.add_note(traceback.format_exc())
                 answer = None, error
             connection.send(answer)
+    except (EOFError, OSError):  # the process that started the workers has ended
+        pass
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(1)
 
 
 def _end_with_parent() -> None:

@@ -1,7 +1,7 @@
 """Progress bars for loops anywhere in the package; the command line turns them on.
 
-A bar appears after two seconds, on standard error, and goes when its loop ends. The main thread,
-which waits for the work, draws it again each second, also while a single step takes long.
+A bar appears after two seconds, on standard error, and goes when its loop ends. The thread that
+waits for signals draws it again each second, also while a single step takes long.
 """
 
 from __future__ import annotations

@@ -23,13 +23,13 @@ import os, signal, sys, threading, time
 from pathlib import Path
 from bbparse.runtime.output import open_output
 from bbparse.runtime.pool import Workers
-from bbparse.runtime.signals import beside_main, stopped_by, undone_by
+from bbparse.runtime.signals import until_signal, stopped_by, undone_by
 
 place = Path(sys.argv[1])
 signal.signal(signal.SIGINT, signal.default_int_handler)
 say = lambda text: print(text, flush=True)
 """
-END = "\nsys.exit(beside_main(work))\n"
+END = "\nsys.exit(until_signal(work))\n"
 TOLD = {signal.SIGINT: "bbparse: interrupted\n", signal.SIGTERM: "bbparse: ended by SIGTERM\n"}
 
 
@@ -109,7 +109,7 @@ def task(number):
 def work():
     pool = Workers(task, 2)
     futures = [pool.take(number) for number in range(2)]
-    for number, pid in enumerate([process.pid for process in pool._processes]):
+    for number, pid in enumerate(pool.pids):
         (place / f"pid-{number}").write_text(str(pid))
     while len(list(place.glob("begun-*"))) < 2:
         time.sleep(0.01)
@@ -137,6 +137,30 @@ def test_workers_end_with_a_process_that_is_killed(tmp_path: Path) -> None:
     while any(Path("/proc", file.read_text()).exists() for file in tmp_path.glob("pid-*")):
         assert time.monotonic() < end
         time.sleep(0.01)
+
+
+FORKS = """
+def double(number):
+    return 2 * number if number else os._exit(3)
+
+def work():
+    os.register_at_fork(before=lambda: say(len(os.listdir("/proc/self/task"))))
+    say("ready")
+    pool = Workers(double, 2)
+    futures = [pool.take(number) for number in (1, 0, 2, 0, 3)]
+    say([future.exception() or future.result() for future in futures][::2])
+    pool.close()
+    time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs forks and /proc")
+def test_only_processes_with_a_single_thread_are_forked(tmp_path: Path) -> None:
+    process = started(tmp_path, FORKS)
+    assert process.stdout is not None
+    lines = list(iter(process.stdout.readline, "[2, 4, 6]\n"))
+    assert len(lines) >= 4 and set(lines) == {"1\n"}  # the maker, workers, others in their place
+    assert ended(process) == (130, "", TOLD[signal.SIGINT])
 
 
 RETURNS = """
@@ -178,7 +202,7 @@ def test_a_second_signal_ends_what_hangs(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     assert process.stdout is not None
     assert process.stdout.readline() == "undoing\n"
-    assert ended(process) == (-signal.SIGINT, "", "")
+    assert ended(process) == (130, "", "")
 
 
 # ---- kernels that are called in the main thread ----------------------------------------------

@@ -11,11 +11,11 @@ import os
 import sys
 from typing import TextIO
 
-from bbparse.runtime.signals import beside_main
+from bbparse.runtime.signals import until_signal
 
 
 def console() -> None:
-    """Run the command line beside the main thread; the installed command calls this."""
+    """Run the command line until a signal ends it; the installed command calls this."""
     # No other file may get the number of one that the caller has closed. What is told is dropped,
     # but to write output is an error.
     if sys.stdout is None:
@@ -26,7 +26,7 @@ def console() -> None:
     # them again and again, and once more at the end, takes a third of a short run.
     gc.set_threshold(200_000, 20, 100)
     try:
-        sys.exit(beside_main(_status))
+        sys.exit(until_signal(_status))
     finally:
         if "torch" not in sys.modules:  # torch complains about objects that are never freed
             gc.freeze()
