@@ -50,7 +50,8 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.setattr(module, "LANGUAGES", languages)
     few = Configuration.load("head").with_("network", epochs=1)
     monkeypatch.setattr(module.Configuration, "load", lambda name: few)
-    monkeypatch.setattr("bbparse.text.tagger_training.LabelSettings", lambda: toy.NETWORK)
+    monkeypatch.setattr(module, "PIECES", ["UD_aa dev"])
+    monkeypatch.setattr("bbparse.models.learning.train.ON_BASE", toy.NETWORK)
     monkeypatch.setattr("bbparse.text.tokenizer_training._SETTINGS", toy.NETWORK)
     return module
 

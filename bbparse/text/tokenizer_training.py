@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,8 @@ _SETTINGS = LabelSettings(
     batch=3000,
     members=1,
 )
+#: Characters to learn from in all passes for a model on a base.
+FEW_ELEMENTS = 1_200_000
 #: A label that has less than this fraction of the occurrences of a context is no candidate there.
 _MIN_FRACTION = 0.0003
 #: Maximum number of characters to train on: more of a large treebank would add little accuracy.
@@ -88,8 +90,10 @@ def _text(group: Sequence[Sequence[Piece]]) -> Text:
     return Text("".join(parts).rstrip(), spans, words, ends)
 
 
-def train_tokenizer(sentences: Sequence[Sentence], seed: int = 1) -> Tokenizer:
-    """Train a tokenizer on sentences in the order of their text."""
+def train_tokenizer(
+    sentences: Sequence[Sentence], seed: int = 1, elements: int = _SETTINGS.elements
+) -> Tokenizer:
+    """Train a tokenizer on sentences in the order of their text, on some characters in all."""
     texts = _texts(sentences)
     random = np.random.default_rng(seed)
     size = 0
@@ -107,7 +111,7 @@ def train_tokenizer(sentences: Sequence[Sentence], seed: int = 1) -> Tokenizer:
         [encode_characters(text.text) for text in texts],
         (CHARACTER_LABELS, SENTENCE_LABELS),
         gold,
-        _SETTINGS,
+        replace(_SETTINGS, elements=min(elements, _SETTINGS.elements)),
         seed,
     )
     return Tokenizer(network, _allowed(texts, gold), multiwords)

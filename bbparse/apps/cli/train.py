@@ -243,6 +243,7 @@ def train(
       bbparse train train.conllu --dev dev.conllu --raw text.txt --model en.model
     """
     config, factors = _configured(config_name, about), about.pop("factors")
+    quick = about["base"] is not None
     names = None if factors is None else [name for name in factors.split(",") if name]
     teacher, target = about.pop("teacher"), Path(model)
     if text_from is not None and no_text:
@@ -266,6 +267,7 @@ def train(
                     config.learning.seed,
                     embeddings,
                     checkpoint,
+                    quick=quick,
                     silver=silver or (),
                     say=say,
                 )

@@ -21,9 +21,9 @@ from bbparse.neural.embeddings import Embeddings, one_source
 from bbparse.runtime.archive import Fields
 from bbparse.runtime.errors import ConfigError, TreebankError
 from bbparse.text.tagger import TAGGER_FIELDS, Tagger, tagger_fields, tagger_from
-from bbparse.text.tagger_training import train_tagger
+from bbparse.text.tagger_training import ON_BASE, train_tagger
 from bbparse.text.tokenizer import TOKENIZER_FIELDS, Tokenizer
-from bbparse.text.tokenizer_training import train_tokenizer
+from bbparse.text.tokenizer_training import FEW_ELEMENTS, train_tokenizer
 from bbparse.treebank import Sentence, is_projective
 from bbparse.treebank.sentence import check_tree
 
@@ -49,13 +49,18 @@ def train_text_models(
     embeddings: Embeddings | None = None,
     checkpoint: Checkpoint | None = None,
     *,
+    quick: bool = False,
     silver: Iterable[Sentence] = (),
     say: Callable[[str], object] = lambda line: None,
 ) -> TextModels:
-    """Train a tokenizer and a tagger on a treebank, whose sentences are in text order."""
+    """Train a tokenizer and a tagger on a treebank, whose sentences are in text order.
+
+    With ``quick``, as for models on a base, each is one network that learns in fewer passes.
+    """
+    few: dict[str, Any] = {"elements": FEW_ELEMENTS} if quick else {}
 
     def learn() -> Fields:
-        tokenizer = train_tokenizer(sentences, seed + _TOKENIZER_SEED)
+        tokenizer = train_tokenizer(sentences, seed + _TOKENIZER_SEED, **few)
         say(f"tokenizer trained: {len(tokenizer.multiwords)} multiword tokens memorised")
         fields = tokenizer.to_fields()
         bare = [(s, i) for s in sentences for i, tag in enumerate(s.upos) if tag == "_"]
@@ -71,7 +76,9 @@ def train_text_models(
             )
         if not tagged:
             return fields
-        tagger = train_tagger(tagged, seed=seed, embeddings=embeddings, silver=silver)
+        tagger = train_tagger(
+            tagged, ON_BASE if quick else None, seed, embeddings=embeddings, silver=silver
+        )
         say(f"tagger trained: {len(tagger.tags)} tags")
         return {**fields, **tagger_fields(tagger)}
 
