@@ -110,67 +110,54 @@ class Enhancer:
         """Return the graphs of a batch of trees: (sentence, heads, labels) each."""
         if not trees:
             return []
-        words = self.vocabulary(trees)
+        words, marks = self.vocabulary(trees), Marks(trees)
         graphs = [
             [[(head, label)] for head, label in zip(heads, labels)] for _, heads, labels in trees
         ]
-        marks: list[Marks | None] = [None] * len(trees)
-        for i, (_, heads, labels) in enumerate(trees):
-            for m, label in enumerate(labels, start=1):
-                ends = self.ends.get(label)
-                if ends is not None:
-                    own = marks[i] = marks[i] or Marks(trees[i])
-                    graphs[i][m - 1][0] = (heads[m - 1], label + ends(own, m))
+        # the edges of all words in one list; those of the same words as in `graphs`
+        edges = [own for graph in graphs for own in ([], *graph)]
+        for row, ends in enumerate(map(self.ends.get, marks.labels)):
+            if ends is not None:
+                ((head, label),) = edges[row]
+                edges[row][0] = head, label + ends(marks, row)
         paths, relatives = self.paths(words)
         if not len(paths):
             return graphs
         bits, sizes, counts = self.vocabulary.bits, self.vocabulary.sizes, self._n_classes
         best = classify(paths, words, bits, relatives, sizes, self._index, self.weights, counts)
-        edge = best != self._none[paths[:, TEMPLATE]]
-        paths, best = paths[edge], best[edge]
+        is_edge = best != self._none[paths[:, TEMPLATE]]
+        paths, best = paths[is_edge], best[is_edge]
         tree_of = np.searchsorted(words.starts, paths[:, NODES], side="right") - 1
-        chosen = [
-            (i, path, self.classes[path[TEMPLATE]][y])
-            for i, path, y in zip(tree_of.tolist(), paths.tolist(), best.tolist())
-        ]
-        dropped: dict[int, list[int]] = {}
-        for i, path, label in chosen:
-            start = int(words.starts[i])
-            d, p = path[NODES] - start, path[NODES + path[LENGTH] - 1] - start
-            labels = trees[i][2]
-            if labels[d - 1].startswith("goeswith"):
+        starts = words.starts[tree_of].tolist()
+        referring: dict[int, list[int]] = {}
+        for i, start, path, y in zip(tree_of.tolist(), starts, paths.tolist(), best.tolist()):
+            template, d = path[TEMPLATE], path[NODES]
+            label, donor = self.classes[template][y], self.donors[template]
+            if marks.labels[d].startswith("goeswith"):
                 continue
-            if label in self.ends and self.donors[path[TEMPLATE]]:
-                own = marks[i] = marks[i] or Marks(trees[i])
-                donor = self.donors[path[TEMPLATE]]
-                label += self.end(donor, self.ends[label], own, path, start, relatives)
-            graphs[i][d - 1].append((p, label))
+            if donor and label in self.ends:
+                label += self.end(donor, self.ends[label], marks, path, relatives)
             if label == "ref":
-                dropped.setdefault(i, []).append(d)
-        for i, referring in dropped.items():
-            _drop_arcs(graphs[i], referring)
-        for i in {i for i, _, _ in chosen}:
-            for edges in graphs[i]:
-                edges.sort()
+                referring.setdefault(i, []).append(d - start)
+            edges[d].append((path[NODES + path[LENGTH] - 1] - start, label))
+        for i, dependents in referring.items():
+            _drop_arcs(graphs[i], dependents)
+        for d in {*paths[:, NODES].tolist()}:
+            edges[d].sort()
         return graphs
 
     @staticmethod
-    def end(
-        donor: str, ends: Ends, marks: Marks, path: Sequence[int], start: int, relatives: Ints
-    ) -> str:
-        """Return the end of the label of a path's edge, by the markers of its donor.
-
-        The tree begins at row ``start`` of the batch.
-        """
-        word = path[NODES] - start
+    def end(donor: str, ends: Ends, marks: Marks, path: Sequence[int], relatives: Ints) -> str:
+        """Return the end of the label of a path's edge, by the markers of its donor."""
+        row = path[NODES]
         if donor == "relative":
             rows = (int(relatives[row, 0]) for row in path[NODES : NODES + path[LENGTH]])
-            word = next((row - start for row in rows if row >= 0), 0)
-        found = ends(marks, word) if word else ""
+            row = next((row for row in rows if row >= 0), -1)
+        found = ends(marks, row) if row >= 0 else ""
         # a shared dependent without a marker has that of the first conjunct
-        while donor == "conjunct" and not found and marks.labels[word - 1].startswith("conj"):
-            word = marks.heads[word - 1]
-            found = ends(marks, word) if word else "?"
+        while donor == "conjunct" and not found and marks.labels[row].startswith("conj"):
+            row = marks.heads[row]
+            found = ends(marks, row) if marks.heads[row] >= 0 else "?"
         return found.strip("?")
 
     def shapes(self, label: str) -> set[tuple[int, int]]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import product
 from typing import Any, NamedTuple
 
-from bbparse.models.graph.words import AnyTree, features_of, is_relative, lemma_of
+from bbparse.models.graph.words import AnyTree, features_of, is_relative
 from bbparse.runtime.archive import check_entry
 from bbparse.runtime.errors import ModelError
 
@@ -22,11 +22,7 @@ SOURCES: tuple[tuple[str, ...], ...] = (
     ("mark", "case", "advmod"),
 )
 #: Which of several markers are taken.
-PICKS: dict[str, Callable[[list[str]], list[str]]] = {
-    "first": lambda words: words[:1],
-    "last": lambda words: words[-1:],
-    "all": lambda words: words,
-}
+PICKS = {"first": slice(1), "last": slice(-1, None), "all": slice(None)}
 #: Fewest labels with an end, for a relation to have a recipe.
 _FEWEST = 10
 
@@ -47,53 +43,69 @@ class Recipe(NamedTuple):
     of_next: bool = False  #: Without a marker, take that of the next word of the same relation.
     case: bool = False  #: Add the value of the feature Case.
 
-    def raw(self, marks: Marks, word: int) -> tuple[str, str]:
+    def raw(self, marks: Marks, row: int) -> tuple[str, str]:
         """Return the markers of a word, joined, and its case, as they stand in the sentence."""
-        found = marks.of(word, self)
+        found = marks.of(row, self)
         if not found and self.of_next:
-            following = (m for m in marks.alike(word) if m > word)
-            found = next((own for m in following if (own := marks.of(m, self))), [])
-        return "_".join(PICKS[self.pick](found)), marks.case(word) if self.case else ""
+            of_others = (marks.of(other, self) for other in marks.following(row))
+            found = next(filter(None, of_others), [])
+        return "_".join(found[PICKS[self.pick]]), marks.case(row) if self.case else ""
 
 
 class Marks:
-    """Markers of the words of a tree."""
+    """Markers of the words of trees, by the rows of `Words`: a root stands before each tree."""
 
-    def __init__(self, tree: AnyTree) -> None:
-        self.sentence, self.heads, self.labels = tree
-        self.children: dict[int, list[tuple[int, str]]] = {}
-        for m, relation in enumerate(map(_marker_of, self.labels), start=1):
-            if relation and (relation != "advmod" or is_relative(self.sentence.feats[m - 1])):
-                self.children.setdefault(self.heads[m - 1], []).append((m, relation))
+    def __init__(self, trees: Iterable[AnyTree]) -> None:
+        self.labels: list[str] = []  #: Of each row; empty for a root.
+        self.heads: list[int] = []  #: Row of the head of each row; -1 for a root.
+        self._feats: list[str] = []
+        self._markers: dict[int, list[tuple[int, str]]] = {}
+        self._fixed: dict[int, list[int]] = {}
+        #: Lemmas and forms of markers and their parts.
+        self._texts: tuple[dict[int, str], dict[int, str]] = {}, {}
+        lemmas, forms = self._texts
+        for sentence, heads, labels in trees:
+            start = len(self.heads)
+            self.heads.append(-1)
+            self.heads += map(start.__add__, heads)
+            self.labels += ("", *labels)
+            self._feats += ("", *sentence.feats)
+            for m, relation in enumerate(map(_marker_of, labels)):
+                if not relation or (relation == "advmod" and not is_relative(sentence.feats[m])):
+                    continue
+                row, head, form = start + m + 1, start + heads[m], sentence.forms[m].lower()
+                lemma = sentence.lemmas[m]
+                forms[row], lemmas[row] = form, form if lemma == "_" else lemma.lower()
+                self._markers.setdefault(head, []).append((row, relation))
+                if relation == "fixed":
+                    self._fixed.setdefault(head, []).append(row)
 
-    def of(self, word: int, recipe: Recipe) -> list[str]:
+    def of(self, row: int, recipe: Recipe) -> list[str]:
         """Return the texts of the markers of a word; ``fixed`` words are parts of them."""
-        children = self.children.get(word)
-        if children is None:
-            return []
-        for source in recipe.sources:
-            # a conjunction after its word belongs to a later one
-            found = [
-                m for m, relation in children if relation == source and (source != "cc" or m < word)
-            ]
+        texts, found, markers = self._texts[recipe.of_form], list[str](), self._markers.get(row)
+        for source in recipe.sources if markers else ():
+            for m, relation in markers or ():
+                # a conjunction after its word belongs to a later one
+                if relation == source and (source != "cc" or m < row):
+                    parts = self._fixed.get(m)
+                    words = (m, *parts) if parts else (m,)
+                    found.append("_".join(map(texts.__getitem__, words)))
             if found:
-                return ["_".join(self._texts(m, recipe.of_form)) for m in found]
-        return []
+                break
+        return found
 
-    def _texts(self, word: int, of_form: bool) -> Iterator[str]:
-        parts = [m for m, relation in self.children.get(word, ()) if relation == "fixed"]
-        for m in (word, *parts):
-            form = self.sentence.forms[m - 1]
-            yield form.lower() if of_form else lemma_of(form, self.sentence.lemmas[m - 1])
+    def following(self, row: int) -> Iterator[int]:
+        """Yield the later words with the same head and relation."""
+        arc = self.heads[row], self.labels[row]
+        for other in range(row + 1, len(self.heads)):
+            if self.heads[other] < 0:
+                return
+            if (self.heads[other], self.labels[other]) == arc:
+                yield other
 
-    def alike(self, word: int) -> list[int]:
-        """Return the words with the same head and relation, the word included."""
-        own = (self.heads[word - 1], self.labels[word - 1])
-        return [m for m, arc in enumerate(zip(self.heads, self.labels), start=1) if arc == own]
-
-    def case(self, word: int) -> str:
+    def case(self, row: int) -> str:
         """Return the case of a word in lower case, empty if it has none."""
-        return features_of(self.sentence.feats[word - 1]).get("Case", "").lower()
+        return features_of(self._feats[row]).get("Case", "").lower()
 
 
 class Ends:
@@ -104,9 +116,9 @@ class Ends:
         self.known = frozenset(known)
         self._end = lru_cache(10_000)(self._known)
 
-    def __call__(self, marks: Marks, word: int) -> str:
+    def __call__(self, marks: Marks, row: int) -> str:
         """Return the end of the label of a word with its colon; empty without one."""
-        return self._end(*self.recipe.raw(marks, word))
+        return self._end(*self.recipe.raw(marks, row))
 
     def _known(self, markers: str, case: str) -> str:
         markers = self.renamed.get(markers, markers)
@@ -132,9 +144,9 @@ class Ends:
         return cls(recipe._replace(sources=tuple(recipe.sources)), card["known"], card["renamed"])
 
     @classmethod
-    def learned(cls, examples: Sequence[tuple[Marks, int, str]]) -> Ends | None:
+    def learned(cls, marks: Marks, examples: Sequence[tuple[int, str]]) -> Ends | None:
         """Return the best recipe for words and the ends of their labels; None for plain labels."""
-        known = Counter(end for _, _, end in examples if end)
+        known = Counter(end for _, end in examples if end)
         if known.total() < _FEWEST:
             return None
         candidates = [
@@ -144,18 +156,21 @@ class Ends:
         candidates.append(Recipe(case=True))
         some = examples[:: max(1, len(examples) // 2000)]
         # the simplest of equally good ones comes first
-        best = max(candidates, key=lambda recipe: cls._fitted(recipe, known, some)._score(some))
-        ends = cls._fitted(best, known, examples)
-        return ends if ends._score(examples) > sum(not end for _, _, end in examples) else None
+        best = max(
+            candidates,
+            key=lambda recipe: cls._fitted(recipe, known, marks, some)._score(marks, some),
+        )
+        ends = cls._fitted(best, known, marks, examples)
+        return ends if ends._score(marks, examples) > sum(not end for _, end in examples) else None
 
     @classmethod
     def _fitted(
-        cls, recipe: Recipe, known: Iterable[str], examples: Sequence[tuple[Marks, int, str]]
+        cls, recipe: Recipe, known: Iterable[str], marks: Marks, examples: Sequence[tuple[int, str]]
     ) -> Ends:
         """Return a recipe with other names for markers whose labels usually differ from them."""
         ends_of: dict[str, Counter[str]] = defaultdict(Counter)
-        for marks, word, end in examples:
-            markers, case = recipe.raw(marks, word)
+        for row, end in examples:
+            markers, case = recipe.raw(marks, row)
             if markers:
                 ends_of[markers][end.removesuffix(case).removesuffix(":") if case else end] += 1
         renamed = {}
@@ -165,5 +180,5 @@ class Ends:
                 renamed[markers] = usual
         return cls(recipe, known, renamed)
 
-    def _score(self, examples: Sequence[tuple[Marks, int, str]]) -> int:
-        return sum(self(marks, word).removeprefix(":") == end for marks, word, end in examples)
+    def _score(self, marks: Marks, examples: Sequence[tuple[int, str]]) -> int:
+        return sum(self(marks, row).removeprefix(":") == end for row, end in examples)

@@ -59,8 +59,8 @@ class _Training:
         self.trees: list[AnyTree] = [(s, s.heads, s.deprels) for s, _ in graphs]
         # paths through empty nodes are not predicted
         self.edges = [[edge for edge in edges if ">" not in edge.label] for _, edges in graphs]
-        self.marks = [Marks(tree) for tree in self.trees]
         self.vocabulary = Vocabulary.of(self.trees)
+        self.words, self.marks = self.vocabulary(self.trees), Marks(self.trees)
         self.notes = {"edges": kinds, "sentences": len(self.trees)}
 
     def enhancer(self) -> Enhancer:
@@ -78,14 +78,15 @@ class _Training:
 
     def _ends(self) -> dict[str, Ends]:
         """Learn a recipe for each relation from the labels of the tree's arcs."""
-        examples: dict[str, list[tuple[Marks, int, str]]] = {}
-        for marks, edges in zip(self.marks, self.edges):
+        examples: dict[str, list[tuple[int, str]]] = {}
+        for start, edges in zip(self.words.starts.tolist(), self.edges):
             for head, label, m in edges:
-                relation = marks.labels[m - 1]
-                if head == marks.heads[m - 1] and f"{label}:".startswith(f"{relation}:"):
+                row = start + m
+                relation, is_arc = self.marks.labels[row], start + head == self.marks.heads[row]
+                if is_arc and f"{label}:".startswith(f"{relation}:"):
                     end = label[len(relation) + 1 :]
-                    examples.setdefault(relation, []).append((marks, m, end))
-        learned = {name: Ends.learned(own) for name, own in sorted(examples.items())}
+                    examples.setdefault(relation, []).append((row, end))
+        learned = {name: Ends.learned(self.marks, own) for name, own in sorted(examples.items())}
         return {name: ends for name, ends in learned.items() if ends is not None}
 
     def _wanted(self) -> list[dict[tuple[int, int], tuple[Template, str]]]:
@@ -106,14 +107,13 @@ class _Training:
         """Find all paths that match a template, and the label of the edge between their ends."""
         nothing, n = (np.zeros(0, np.int64), np.zeros(0, np.float32)), len(templates)
         plain = Enhancer(self.vocabulary, {}, templates, [[NONE]] * n, [""] * n, nothing, {})
-        self.words = self.vocabulary(self.trees)
         paths, self.relatives = plain.paths(self.words)
-        self.tree_of = np.searchsorted(self.words.starts, paths[:, NODES], side="right") - 1
-        starts = self.words.starts[self.tree_of]
+        tree_of = np.searchsorted(self.words.starts, paths[:, NODES], side="right") - 1
+        starts = self.words.starts[tree_of]
         ends = paths[np.arange(len(paths)), NODES + paths[:, LENGTH] - 1] - starts
         pairs = zip((paths[:, NODES] - starts).tolist(), ends.tolist())
         no_edge = ((), ()), NONE
-        answers = [wanted[i].get(pair, no_edge)[1] for i, pair in zip(self.tree_of.tolist(), pairs)]
+        answers = [wanted[i].get(pair, no_edge)[1] for i, pair in zip(tree_of.tolist(), pairs)]
         return paths, answers
 
     def _class(self, label: str) -> str:
@@ -130,16 +130,14 @@ class _Training:
         counts = [Counter({NONE: _FEWEST}) for _ in templates]
         right = [Counter[str]() for _ in templates]
         self.classes_of = [self._class(label) if label else NONE for label in answers]
-        starts = self.words.starts[self.tree_of].tolist()
-        rows = zip(paths.tolist(), self.tree_of.tolist(), starts, answers, self.classes_of)
-        for path, i, start, label, name in rows:
+        for path, label, name in zip(paths.tolist(), answers, self.classes_of):
             t = path[TEMPLATE]
             counts[t][name] += 1
             if name in self.ends:
-                ends, marks = self.ends[name], self.marks[i]
+                ends = self.ends[name]
                 right[t][""] += label == name
                 for donor in DONORS:
-                    end = Enhancer.end(donor, ends, marks, path, start, self.relatives)
+                    end = Enhancer.end(donor, ends, self.marks, path, self.relatives)
                     right[t][donor] += label == name + end
         classes = []
         for (up, down), own in zip(templates, counts):

@@ -66,12 +66,16 @@ def is_relative(feats: str) -> bool:
     return "Rel" in kinds or "Int" in kinds
 
 
-def _values(form: str, lemma: str, upos: str, xpos: str, feats: str) -> tuple[str, ...]:
-    """Return the attributes of a word, and "1" if it is relative or interrogative."""
-    named, relative = features_of(feats), is_relative(feats)
-    forms = "|".join(f"{name}={named[name]}" for name in _FORMS if name in named)
-    lemma = lemma_of(form, lemma) if relative or upos in _CLOSED else ""
-    return upos, xpos, forms, named.get("Case", ""), lemma, "1" if relative else ""
+def has_lemma(upos: str, feats: str) -> bool:
+    """Return True for words whose lemmas are attributes."""
+    return upos in _CLOSED or is_relative(feats)
+
+
+def _tag_values(upos: str, xpos: str, feats: str) -> tuple[str, ...]:
+    """Return the attributes that a word has by its tags."""
+    named = features_of(feats)
+    forms = "|".join([f"{name}={named[name]}" for name in _FORMS if name in named])
+    return upos, xpos, forms, named.get("Case", "")
 
 
 class Words(NamedTuple):
@@ -96,7 +100,7 @@ class Vocabulary:
         self.values = [list(column) for column in values]
         self._relation = {label: i for i, label in enumerate(self.relations, start=1)}
         self._value = [{v: i for i, v in enumerate(own, start=1)} for own in self.values]
-        self._row = lru_cache(100_000)(self._numbers)
+        self._row = lru_cache(100_000)(self._tag_numbers)
         #: Number of different numbers of relations, and of each attribute.
         self.sizes = np.array(
             [len(self.relations) + 1, *(len(own) + 2 for own in self.values)], np.int32
@@ -110,8 +114,9 @@ class Vocabulary:
         relations, counts = Counter[str](), [Counter[str]() for _ in ATTRIBUTES]
         for sentence, _, labels in trees:
             relations.update(labels)
-            for word in sentence.words:
-                for own, value in zip(counts, _values(*word)):
+            for form, lemma, *tags in sentence.words:
+                lemma = lemma_of(form, lemma) if has_lemma(tags[0], tags[2]) else ""
+                for own, value in zip(counts, (*_tag_values(*tags), lemma)):
                     own[value] += bool(value)
         values = [sorted(v for v, n in own.items() if n >= _FEWEST) for own in counts]
         return cls(sorted(relations), values)
@@ -119,31 +124,42 @@ class Vocabulary:
     def __reduce__(self) -> tuple[Any, ...]:
         return Vocabulary, (self.relations, self.values)
 
-    def _numbers(self, *word: str) -> tuple[int, ...]:
-        *values, relative = _values(*word)
-        return *(own.get(value, 0) for own, value in zip(self._value, values)), len(relative)
+    def _tag_numbers(self, *tags: str) -> tuple[int, ...]:
+        """Return the attributes of a word in `Words.rows`, -1 for a lemma."""
+        numbers = [own.get(value, 0) for own, value in zip(self._value, _tag_values(*tags))]
+        upos, _, feats = tags
+        return *numbers, -has_lemma(upos, feats), is_relative(feats)
 
     def __call__(self, trees: Sequence[AnyTree]) -> Words:
         """Return the words of trees as numbers."""
         root = (int(self.sizes[1]) - 1, *[0] * (N_COLUMNS - FIRST - 1))
         attributes: list[tuple[int, ...]] = []
         heads: list[int] = []
-        relations: list[int] = []
+        labels: list[str] = []
+        texts: list[tuple[str, str]] = []
         starts = [0]
-        number = self._relation.get
-        for s, tree, labels in trees:
+        for s, tree, relations in trees:
             start = starts[-1]
             attributes.append(root)
-            attributes += map(self._row, s.forms, s.lemmas, s.upos, s.xpos, s.feats)
+            attributes += map(self._row, s.upos, s.xpos, s.feats)
+            texts.append(("", ""))
+            texts += zip(s.forms, s.lemmas)
             heads.append(-1)
-            heads += [start + head for head in tree]
-            relations.append(0)
-            relations += [number(label, 0) for label in labels]
+            heads += map(start.__add__, tree)
+            labels.append("")
+            labels += relations
             starts.append(len(heads))
         n = len(heads)
         rows = np.empty((n, N_COLUMNS), np.int32)
-        rows[:, HEAD], rows[:, RELATION] = heads, relations
+        rows[:, HEAD] = heads
+        rows[:, RELATION] = [self._relation.get(label, 0) for label in labels]
         rows[:, FIRST:] = np.fromiter(chain.from_iterable(attributes), np.int32).reshape(n, -1)
+        with_lemma = np.flatnonzero(rows[:, LEMMA] < 0)
+        known = self._value[LEMMA - FIRST]
+        rows[with_lemma, LEMMA] = [
+            known.get((lemma if lemma != "_" else form).lower(), 0)
+            for form, lemma in map(texts.__getitem__, with_lemma.tolist())
+        ]
         children = np.argsort(rows[:, HEAD], kind="stable").astype(np.int32)
         counts = np.bincount(rows[:, HEAD] + 1, minlength=n + 1)
         ends = np.cumsum(counts).astype(np.int32)

@@ -120,7 +120,7 @@ def conllu_of(sentence: Sentence, trees: Sequence[ScoredTree], k: int, style: St
         tree.labels or None,
         comments=comments,
         confidences=tree.confidences,
-        deps=["|".join([f"{h}:{label}" for h, label in edges]) for edges in tree.enhanced],
+        deps=["|".join(map("%d:%s".__mod__, edges)) for edges in tree.enhanced],
         first=k == 0,
         last=style.last and last,
     )

@@ -192,13 +192,13 @@ def test_recipes(recipe: Recipe, expected: tuple[str, str]) -> None:
         lemmas=["out", "of", "_", "_"],
         feats=["_", "_", "Case=Gen", "_"],
     )
-    marks = Marks((sentence, [3, 3, 0, 3], ["case", "case", "root", "cc"]))
+    marks = Marks([(sentence, [3, 3, 0, 3], ["case", "case", "root", "cc"])])
     assert recipe.raw(marks, 3) == expected
 
 
 def test_only_known_ends_are_given() -> None:
     sentence = Sentence.from_words(["@", "x", "q", "y"], heads=[2, 0, 4, 2])
-    marks = Marks((sentence, [2, 0, 4, 2], ["case", "root", "case", "obl"]))
+    marks = Marks([(sentence, [2, 0, 4, 2], ["case", "root", "case", "obl"])])
     ends = Ends(Recipe(("case",)), ["at", "in"], {"@": "at"})
     assert ends(marks, 2) == ":at"
     assert ends(marks, 4) == "" == ends(marks, 1)
