@@ -84,7 +84,7 @@ def combine(
     """Find the k valid trees with the most votes among all trees of a sentence.
 
     Words without head (-1) give no vote. ``weights`` are those of each word of each parse, from 0
-    to 10 in hundredths; 1 by default.
+    to 10, rounded as in `repair`; 1 by default.
     """
     first = parses[0]
     for parse in parses[1:]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -22,16 +23,21 @@ from bbparse.treebank.sections import cut_sentences
 
 # The comment that begins each section of the file.
 _SECTION = "# silver section = "
+_FIRST_WORD = re.compile(rb"1(\t[^\t]+){9}$")
 
 
 def check_raw(sources: Sequence[str]) -> str:
-    """Return a digest of running text; `TreebankError` if a file has no text or is not UTF-8."""
+    """Return a digest of running text; `TreebankError` if a file is not text in UTF-8."""
     digest = blake2b(digest_size=16)
     for source in sources:
         empty = True
         with open_source(source) as (stream, name):
             for number, line in enumerate(raw_lines(stream, name), 1):
                 digest.update(line)
+                if _FIRST_WORD.match(line):
+                    raise TreebankError(
+                        f"{name}, line {number}: a word of CoNLL-U, expected running text"
+                    )
                 empty = empty and not line.strip()
                 try:
                     line.decode("utf-8")

@@ -55,6 +55,7 @@ def test_text_is_checked_first(tmp_path: Path) -> None:
     for path, message in (
         (empty, "empty.txt: no words, expected running text"),
         (latin, "latin.txt, line 2: byte 4 of the line is 0xe9, expected text in UTF-8"),
+        (toy.DEV, r"conllu, line 3: a word of CoNLL-U, expected running text"),
         (tmp_path / "missing.txt", "missing.txt: cannot be read"),
     ):
         with pytest.raises(TreebankError, match=message):

@@ -10,10 +10,10 @@ import click
 
 from bbparse.apps.cli import options
 from bbparse.apps.cli.common import FILE, command, flag, option, say
-from bbparse.apps.cli.repair import misc_weights
+from bbparse.apps.cli.repair import MiscWeights
 from bbparse.parser.combine import accuracy_weights, with_disputes
 from bbparse.parser.combine import combine as find_combination
-from bbparse.parser.validity.repair import MAX_WEIGHT, RepairOptions
+from bbparse.parser.validity.repair import MAX_WEIGHT, WEIGHT_STEPS, RepairOptions
 from bbparse.parser.validity.rules import Rules
 from bbparse.runtime.errors import TreebankError, counted
 from bbparse.runtime.output import open_output
@@ -29,7 +29,7 @@ from bbparse.treebank.evaluation import in_order_of
 @options.rules
 @option(
     "--weights",
-    "Weights of the files: numbers such as 1,0.5,0.7; 'confidence', to weight each"
+    "Weights of the files: numbers such as 1,0.5,0.7, in hundredths; 'confidence', to weight each"
     " word by Confidence=0.97 in its MISC; or a FILE with gold trees of some sentences, to weight"
     " files by accuracy.  [default: equal weights]",
     metavar="NUMBERS|confidence|FILE",
@@ -73,11 +73,12 @@ def combine(
         files = [*loaded]
         say("weights: " + ", ".join(f"{x} {w:.2f}" for x, w in zip(sources, by_file)))
     counts: Counter[str] = Counter()
+    confidence = MiscWeights("Confidence" if weights == "confidence" else None)
     with open_output(output) as stream:
         for parses in watched(_together(sources, files), "combined"):
             of_words = None
             if weights == "confidence":
-                of_words = [misc_weights(p, "Confidence") or [] for p in parses]
+                of_words = [confidence(p) or [] for p in parses]
             elif by_file is not None:
                 of_words = [[w] * p.n_words for w, p in zip(by_file, parses)]
             result = find_combination(parses, rules, of_words, settings, k_best)
@@ -94,6 +95,7 @@ def combine(
                 style = Style(k_best=k_best, last=False)
                 for k in range(len(result.trees)):
                     stream.write(conllu_of(with_disputes(result, k), result.trees, k, style))
+        confidence.check_found(", ".join(sources))
     sizes = counted(counts["sentences"], "sentence"), counted(counts["words"], "word")
     left = f"{counts['faulty']:,} with faults left, {counts['unproved']:,} without proof"
     say("{}, {:,} disputed in {}; {}".format(sizes[0], counts["disputed"], sizes[1], left))
@@ -110,8 +112,9 @@ def _numbers(weights: str | None, n: int) -> list[float] | None:
     if len(numbers) != n:
         raise click.UsageError(f"--weights has {len(numbers)} numbers, expected {n}, one per file")
     for number in numbers:
-        if not 0.0 <= number <= MAX_WEIGHT:
-            raise click.UsageError(f"--weights: {number} is not a number from 0 to {MAX_WEIGHT:g}")
+        if number != 0.0 and not 1 / WEIGHT_STEPS <= number <= MAX_WEIGHT:
+            least = f"0 and no number from {1 / WEIGHT_STEPS:g} to {MAX_WEIGHT:g}"
+            raise click.UsageError(f"--weights: {number} is not {least}")
     return numbers
 
 

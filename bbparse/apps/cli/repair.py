@@ -36,7 +36,7 @@ from bbparse.treebank.writing import with_tree
 @option(
     "--weight key",
     "MISC item with the weight of a word's head and label: KEY=NUMBER from 0 to 10,"
-    " such as Confidence=0.97; words without it weigh 1.",
+    " such as Confidence=0.97, rounded to hundredths; words without it weigh 1.",
     metavar="KEY",
 )
 @option(
@@ -90,16 +90,16 @@ def repair(
     )
     spans = settings.spans
     counts: Counter[str] = Counter()
+    weights = MiscWeights(key)
 
     def results() -> Iterator[Repair]:
         if not search["consistent"]:
             given = read_conllu(source)
             for sentence in given if report_file is None else watched(given, "repaired"):
-                yield find_repair(sentence, rules, misc_weights(sentence, key), settings)
+                yield find_repair(sentence, rules, weights(sentence), settings)
             return
         sentences = list(read_conllu(source))
-        weights = [misc_weights(sentence, key) for sentence in sentences]
-        found = Consistency(sentences, rules, weights, settings)
+        found = Consistency(sentences, rules, [*map(weights, sentences)], settings)
         yield from found.repairs
         if not found.proved:
             say("no proof that no other analyses cost less: the search reached its limit")
@@ -121,6 +121,7 @@ def repair(
             yield with_tree(sentence, result.heads, result.labels) if result.changes else sentence
         if spans is not None:
             spans.check_found(counts["spanned"] > 0, source)
+        weights.check_found(source)
 
     with ExitStack() as stack:
         stream = None if report_file is None else stack.enter_context(open_output(report_file))
@@ -132,19 +133,32 @@ def repair(
         raise click.exceptions.Exit(1)
 
 
-def misc_weights(sentence: Sentence, key: str | None) -> list[float] | None:
-    """Return the weight that MISC gives each word; None without a key."""
-    if key is None:
-        return None
-    weights = []
-    for i, texts in enumerate(misc_values(sentence, key)):
-        try:
-            weights.append(float(texts[0]) if texts else 1.0)
-        except ValueError:
-            raise TreebankError(
-                f"{sentence.place(i)}: {key} is {texts[0]!r} in MISC, expected a number"
-            ) from None
-    return weights
+class MiscWeights:
+    """Weights of words in an item of MISC; 1.0 for a word without it."""
+
+    def __init__(self, key: str | None) -> None:
+        self._key, self._is_found = key, False
+
+    def __call__(self, sentence: Sentence) -> list[float] | None:
+        """Return the weights of the words of a sentence; None without a key."""
+        key = self._key
+        if key is None:
+            return None
+        weights = []
+        for i, texts in enumerate(misc_values(sentence, key)):
+            self._is_found |= bool(texts)
+            try:
+                weights.append(float(texts[0]) if texts else 1.0)
+            except ValueError:
+                raise TreebankError(
+                    f"{sentence.place(i)}: {key} is {texts[0]!r} in MISC, expected a number"
+                ) from None
+        return weights
+
+    def check_found(self, source: str) -> None:
+        """Raise `TreebankError` if no word of the sentences had the key."""
+        if self._key is not None and not self._is_found:
+            raise TreebankError(f"{source}: no word has {self._key}= in MISC")
 
 
 def _lines(source: str, result: Repair) -> Iterator[str]:

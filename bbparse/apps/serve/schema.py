@@ -151,7 +151,7 @@ class SentenceConstraints(Strict):
     sentence: Position = Field(1, description="Number of the sentence, from 1.")
     heads: dict[Position, Head] = Field({}, description="Word to head; 0 is the root.")
     labels: dict[Position, Annotated[str, Field(min_length=1, pattern=r"^[^\s]+$")]] = Field(
-        {}, description="Labels of these arcs."
+        {}, description="Labels of words with given heads."
     )
     forbid: list[Arc] = Field([], description="Forbidden arcs (head, word).")
     factors: list[Factor] = []

@@ -181,6 +181,10 @@ def _with_heads(sentence: Sentence, constraint: SentenceConstraints) -> Sentence
     for m, head in constraint.heads.items():
         heads[m - 1] = head
     for m, label in constraint.labels.items():
+        if heads[m - 1] == NO_HEAD:
+            raise Refused(
+                400, f"constraints, labels: found {m}: {label}, expected a head of {m} in heads"
+            )
         labels[m - 1] = label
     return replace(sentence, heads=heads, deprels=labels)
 

@@ -117,8 +117,9 @@ def repair(
 
     The tree of the sentence may have any fault: cycles, several roots, words without a head (-1).
     Rules that are only warnings are ignored. ``weights`` are the values of keeping the head, and of
-    keeping the label, of each word: 0 to 10, in hundredths; 1 by default. Raises `TreebankError` if
-    there are not n of them. ``wanted`` are analyses that the repaired tree must have.
+    keeping the label, of each word: 0 to 10, rounded to hundredths, but at least one if positive; 1
+    by default. Raises `TreebankError` if there are not n of them. ``wanted`` are analyses that the
+    repaired tree must have.
     """
     rules = rules.binding
     spans = options.spans
@@ -242,7 +243,12 @@ def weight_steps(sentence: Sentence, weights: Sequence[float] | None) -> Longs:
                 f"{sentence.place(i)}: the weight of word {i + 1} is {weight}, expected 0 to"
                 f" {MAX_WEIGHT:g}"
             )
-    return np.rint(np.asarray(weights, np.float64) * WEIGHT_STEPS).astype(np.int64)
+    return _rounded(np.asarray(weights, np.float64))
+
+
+def _rounded(weights: Float64s) -> Longs:
+    """Return weights in steps; a positive one has at least one step."""
+    return np.maximum(np.rint(weights * WEIGHT_STEPS), weights > 0.0).astype(np.int64)
 
 
 def _steps(
@@ -252,7 +258,7 @@ def _steps(
     of_span = 0.0 if spans is None or spans.weight is None else spans.weight
     if of_span > MAX_WEIGHT:
         raise TreebankError(f"the weight of spans is {of_span:g}, expected 0 to {MAX_WEIGHT:g}")
-    steps = np.append(weight_steps(sentence, weights), round(of_span * WEIGHT_STEPS))
+    steps = np.append(weight_steps(sentence, weights), _rounded(np.array([of_span])))
     unit = max(1, gcd(*steps.tolist()))
     return steps // unit, unit
 

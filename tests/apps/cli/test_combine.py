@@ -29,7 +29,9 @@ def test_the_command(run: Run, tmp_path: Path) -> None:
         ((a,), "found 1 file, expected at least 2"),
         ((a, b, "--weights", "1"), "--weights has 1 numbers, expected 2"),
         ((a, b, "--weights", "1,x"), "1,x: cannot be read: No such file"),
-        ((a, b, "--weights", "1,nan"), "--weights: nan is not a number from 0 to 10"),
+        ((a, b, "--weights", "1,nan"), "--weights: nan is not 0 and no number from 0.01 to 10"),
+        ((a, b, "--weights", "1,0.001"), "0.001 is not 0 and no number from 0.01 to 10"),
+        ((a, b, "--weights", "confidence"), f"{a}, {b}: no word has Confidence= in MISC"),
         ((a, written(tmp_path, "c", A)), "has 1 sentence, and other files have more"),
     ):
         assert complaint in run("combine", *arguments).complaint(alone=False)
