@@ -13,7 +13,7 @@ from bbparse.apps.cli.common import FILE, command, flag, option, say
 from bbparse.models import MODELS
 from bbparse.parser.validity.check import RuledSentence
 from bbparse.parser.validity.rules import Rules, example_of
-from bbparse.treebank import read_conllu
+from bbparse.treebank import NO_HEAD, read_conllu
 from bbparse.treebank.drawing.layout import count
 from bbparse.treebank.graph import graph_faults
 from bbparse.treebank.variation import Occurrence, Variation, variations
@@ -96,7 +96,7 @@ def _check_consistency(source: str, model: str | None) -> None:
         from bbparse.parser.parser import Parser
 
         scores = ModelScores(Parser.load(model))
-    found = variations(read_conllu(source, require_heads=True))
+    found = variations(read_conllu(source))
     reports = [_report(place, v, scores) for v in found for place in v.suspects()]
     for _, place, text in sorted(reports, key=lambda report: report[0]):
         word, sentence = place.modifier, place.sentence
@@ -120,7 +120,8 @@ def _report(
     table, labels = scores(sentence), scores.labels
 
     def probability(head: int, mod: int, label: str) -> float:
-        return math.exp(table[mod, head, labels.index(label)]) if label in labels else 0.0
+        is_known = head != NO_HEAD and label in labels
+        return math.exp(table[mod, head, labels.index(label)]) if is_known else 0.0
 
     here = probability(sentence.heads[word - 1], word, sentence.deprels[word - 1])
     text += f"; model: {here:.0%} as here"

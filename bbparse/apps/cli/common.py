@@ -5,6 +5,8 @@ Readers and writers of files report errors themselves.
 
 from __future__ import annotations
 
+import ast
+import inspect
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -36,7 +38,18 @@ class OutputFile(click.Path):
         self.replaces, self.streams = replaces, streams
 
 
-class Command(click.Command):
+class Described(click.Command):
+    """A command that is described by its docstring, also if PYTHONOPTIMIZE=2 has dropped it."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        if self.help is None and self.callback is not None:
+            with suppress(OSError):  # there is no source
+                (node,) = ast.parse(inspect.getsource(self.callback)).body
+                self.help = ast.get_docstring(node)  # type: ignore[arg-type]
+
+
+class Command(Described):
     """A command that refuses to overwrite its own files before it reads anything."""
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -76,8 +76,13 @@ def explain(
 
 def _read(source: str, parser: Parser, split: Split | None) -> tuple[Iterable[Sentence], str]:
     """Return the sentences, and the name of their source for messages."""
-    spoken = not source or any(c.isspace() for c in source)
-    if not spoken or source == "-" or os.path.exists(source):
+    is_file = source == "-" or os.path.exists(source)
+    is_text = not source or any(c.isspace() for c in source)
+    if not is_file and not is_text and source[-1] not in ".?!…。？！":
+        raise TreebankError(
+            f"{source}: no such file; one word is read as text if it ends in a full stop"
+        )
+    if is_file:
         place = "standard input" if source == "-" else source
         return read_sentences(source, parser.needed_tokenizer, split), place
     tokenizer = parser.needed_tokenizer()

@@ -16,6 +16,7 @@ from contextlib import suppress
 import click
 
 from bbparse import __version__
+from bbparse.apps.cli.common import Described
 from bbparse.runtime.errors import BBParseError, one_line
 from bbparse.runtime.signals import wait_if_ending
 
@@ -73,7 +74,7 @@ _EXIT_STATUS = (
 _NOT_OURS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF)
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Described, click.Group):
     """A group that knows its commands by name and imports one only when it is run."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

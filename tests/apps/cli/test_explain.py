@@ -35,6 +35,10 @@ def test_running_text(run: Run, model: Path, tmp_path: Path) -> None:
     assert run("explain", source, *options).out == spoken.out
     second = parser.tagged(list(sentences_of_text(text, parser.needed_tokenizer()))[1])
     assert spoken.out == page(explain(parser, second, k_best=3), model=tagging.name)
+    one = run("explain", "Stop!", *options[:-2])
+    assert one.code == 0 and "Stop" in one.out
+    complaint = run("explain", "Stop", *options).complaint()
+    assert complaint == "Stop: no such file; one word is read as text if it ends in a full stop"
     for nothing in (" \t", ""):
         complaint = run("explain", nothing, *options).complaint()
         assert complaint == "the text: no words"

@@ -106,6 +106,16 @@ def test_wrong_usage_is_one_line(run: Run) -> None:
     assert done.code == 2 and "Commands:" in done.err
 
 
+def test_help_without_docstrings() -> None:
+    for command, line in (
+        ([], "Exact dependency parsing"),
+        (["check"], "Check the trees of INPUT"),
+    ):
+        shown = [sys.executable, "-OO", "-m", "bbparse", *command, "--help"]
+        done = subprocess.run(shown, capture_output=True, text=True, check=True)
+        assert line in done.stdout
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a shell")
 @pytest.mark.parametrize("command", [f"evaluate '{toy.DEV}' '{toy.DEV}'", "rules", "--help", "tag"])
 def test_output_that_is_closed_is_an_error(command: str) -> None:

@@ -152,6 +152,25 @@ def test_repair(run: Run, tmp_path: Path) -> None:
         assert none.code == 2 and f"{out}: no word has Entity= in MISC" in none.err
 
 
+def test_weights_that_no_word_has_and_small_ones(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "in.conllu"
+    path.write_text(SLIPS.replace("Sure=0.51", "Sure=0.001").replace("Sure=0.5\n", "Sure=0\n"))
+    for more in ([], ["--consistent"]):
+        complaint = run("repair", path, "--weight", "sure", *more).complaint(alone=False)
+        assert complaint == f"{path}: no word has sure= in MISC"
+    assert ": word 1: said -nsubj-> We becomes" in run("repair", path, "--weight", "Sure").err
+
+
+def test_consistency_beside_words_without_heads(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "in.conllu"
+    rows = ["1\tI\t_\t_\t_\t_\t2\tobj\t_\t_", "2\tsee\t_\t_\t_\t_\t0\troot\t_\t_"]
+    block = "\n".join(rows) + "\n\n"
+    path.write_text(2 * block + block.replace("2\tobj", "_\t_"))
+    done = run("check", path, "--consistent")
+    assert done.code == 1 and done.err.startswith("1 places with a rarer analysis")
+    assert "'I see': no arc here, obj of the last word 2 times elsewhere" in done.out
+
+
 def test_only_punctuation(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "in.conllu"
     path.write_text(SLIPS.replace("0\troot\t_\t_", "_\troot\t_\t_"))
