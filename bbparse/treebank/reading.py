@@ -32,6 +32,7 @@ _TITLES = ("", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "", "DEPREL")
 COLUMN_NAMES = tuple("ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC".split())
 _COLUMNS_OF_PLUS = "# global.columns"
 BYTE_ORDER_MARK = "\ufeff"
+_MARK = BYTE_ORDER_MARK.encode()
 _READ_BYTES = 1 << 16
 
 Source = str | os.PathLike[str] | IO[str] | IO[bytes]
@@ -157,7 +158,7 @@ class Block(NamedTuple):
     @property
     def raw(self) -> bytes:
         """Lines of the block, with the blank lines around them."""
-        return self.before.encode("latin-1") + self.text + self.after.encode("latin-1")
+        return self.before.encode() + self.text + self.after.encode()
 
     @property
     def n_words(self) -> int:
@@ -195,7 +196,7 @@ def blocks_of(pieces: Iterable[bytes | None], name: str) -> Iterator[Block | Non
     current = 0
 
     def block() -> Block:
-        return Block(b"".join(lines), first, number, before, b"".join(blank).decode("latin-1"))
+        return Block(b"".join(lines), first, number, before, b"".join(blank).decode())
 
     for piece in pieces:
         if piece is None:
@@ -206,8 +207,10 @@ def blocks_of(pieces: Iterable[bytes | None], name: str) -> Iterator[Block | Non
             continue
         for line in io.BytesIO(piece):
             current += 1
-            if line.isspace():
-                blank.append(line)
+            is_mark = line[0] == _MARK[0] and line.strip() == _MARK
+            if is_mark or line.isspace():
+                # at the beginning of a file only, a mark belongs to it
+                blank.append(line.removeprefix(_MARK) if current > 1 else line)
                 continue
             if blank:
                 # The blank lines after a block are complete only when the next block begins.
@@ -215,7 +218,7 @@ def blocks_of(pieces: Iterable[bytes | None], name: str) -> Iterator[Block | Non
                     yield block()
                     lines, before, number = [], "", number + 1
                 else:
-                    before = b"".join(blank).decode("latin-1")
+                    before = b"".join(blank).decode()
                 blank = []
             if not lines:
                 first = current

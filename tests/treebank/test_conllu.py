@@ -88,7 +88,7 @@ def fields() -> st.SearchStrategy[str]:
 
 @st.composite
 def files(draw: st.DrawFn) -> str:
-    text = draw(st.sampled_from(["", "\n", " \n\n", "\ufeff"]))
+    text = draw(st.sampled_from(["", "\n", " \n\n", "\ufeff", "\ufeff\n"]))
     end = draw(st.sampled_from(["\n", "\r\n"]))
     n_sentences = draw(st.integers(1, 4))
     for i in range(n_sentences):
@@ -115,6 +115,13 @@ def test_any_file_round_trip(text: str) -> None:
     assert written(sentences) == text
     assert "".join(format_sentence(s, s.heads, s.deprels) for s in sentences) == text
     assert written(list(read_conllu(io.StringIO(text, newline="")))) == text
+
+
+def test_byte_order_marks_beside_blank_lines() -> None:
+    for blank in ("\ufeff", "\ufeff\r\n", "\ufeff\n\n", "\n\ufeff\n"):
+        with pytest.raises(TreebankError, match="the file is empty"):
+            read(blank)
+    assert written(read(f"{SMALL}\n\ufeff\n{SMALL}")) == f"{SMALL}\n\n{SMALL}"
 
 
 def test_several_trees_of_one_sentence() -> None:

@@ -71,7 +71,8 @@ def _following(sections: Iterable[Section | None], document: str) -> Iterator[Se
             if document and _NEW_DOCUMENT not in text:
                 end = b"\r\n" if text.partition(b"\n")[0].endswith(b"\r") else b"\n"
                 text, line_number = document.encode() + end + text, line_number - 1
-            block = block._replace(text=text, line_number=line_number)
+            before = block.before.removeprefix(BYTE_ORDER_MARK)
+            block = block._replace(text=text, line_number=line_number, before=before)
             section = replace(section, blocks=[block, *section.blocks[1:]])
         yield section
 
