@@ -18,6 +18,7 @@ from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Self
+from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,7 +90,7 @@ class EncoderStates(Embeddings):
                 if key not in self._cached and key not in missing:
                     states = self._read(key, sentence.n_words)
                     if states is None:
-                        missing[key] = sentence.forms
+                        missing[key] = _composed(sentence)
                     else:
                         self._cached[key] = states
             if missing:
@@ -124,7 +125,7 @@ class EncoderStates(Embeddings):
         return type(self)(self.note, shift, self.folder, self._encoder)
 
     def _key(self, sentence: Sentence) -> str:
-        text = "\0".join([self.note["hash"], *sentence.forms])
+        text = "\0".join([self.note["hash"], *_composed(sentence)])
         return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
     def _path(self, key: str) -> Path | None:
@@ -241,7 +242,7 @@ def fit_encoder(
         span = (None, layers) if isinstance(layers, int) else layers
         encoder = read_bert(Path(name), span, bits)
         if pieces is not None:
-            words = (form for sentence in sentences for form in sentence.forms)
+            words = (form for sentence in sentences for form in _composed(sentence))
             encoder = encoder.with_frequent(words, pieces)
         facts = {**encoder.note, "name": Path(name).name, "revision": None}
     except ForeignEncoder as error:
@@ -266,3 +267,8 @@ def fit_encoder(
 def identity(dimension: int) -> Float32s:
     """Return the shift that leaves states as they are."""
     return np.repeat(np.array([[0.0], [1.0]], np.float32), dimension, axis=1)
+
+
+def _composed(sentence: Sentence) -> list[str]:
+    """Return the words of a sentence in NFC, as taggers and parsers read them."""
+    return [normalize("NFC", form) for form in sentence.forms]

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +43,7 @@ _NUMBER = re.compile(rb"[-+]?[.]?[0-9][0-9.]*(e[-+]?[0-9]+)?", re.IGNORECASE)
 
 
 class WordVectors(Embeddings):
-    """Vectors of words; a word without one has the vector of its lower-cased form.
+    """Vectors of words in NFC; a word without one has the vector of its lower-cased form.
 
     Arguments are sorted hashes of the words, uint64[V], quantised vectors, int8[V, width], and the
     scale of each, float32[V]. The note has ``name``, ``hash`` and ``dimension`` of the file.
@@ -85,8 +86,7 @@ class WordVectors(Embeddings):
         return indices
 
     def _search(self, forms: list[str]) -> NDArray[np.int64]:
-        keys = np.array([attribute_hash("form", form) for form in forms], np.uint64)
-        return places_among(self._keys, keys)
+        return places_among(self._keys, _keys_of(forms))
 
     def to_fields(self) -> Fields:
         """Return the fields for a model file."""
@@ -140,9 +140,9 @@ def read_vectors(
         are not kept, numbers are only counted.
     """
     forms = {form for sentence in (*sentences, *dev) for form in sentence.forms}
-    kept_words = {word.encode("utf-8", "surrogatepass") for f in forms for word in (f, f.lower())}
+    kept_words = {normalize("NFC", word) for form in forms for word in (form, form.lower())}
     digest = blake2b(digest_size=16)
-    words: dict[bytes, int] = {}
+    words: dict[str, int] = {}
     rows: list[Float32s] = []
     count = announced = dimension = n_repeated = 0
     with open_source(path) as (stream, name):
@@ -179,7 +179,7 @@ def read_vectors(
         )
     if not kept_words & words.keys():
         raise EmbeddingsError(f"{path}: has no word of the treebank: is it the same language?")
-    keys = np.array([attribute_hash("form", word.decode()) for word in words], np.uint64)
+    keys = _keys_of(words)
     order = np.argsort(keys)
     note = {
         "kind": "vectors",
@@ -194,8 +194,13 @@ def read_vectors(
     return WordVectors(note, keys[order], *_packed(np.stack(rows)[order]))
 
 
-def _word(line: bytes, dimension: int, where: str) -> bytes:
-    """Return the word of a line, which may contain spaces; check the number of numbers."""
+def _keys_of(words: Iterable[str]) -> NDArray[np.uint64]:
+    hashes = [attribute_hash("form", normalize("NFC", word)) for word in words]
+    return np.array(hashes, np.uint64)
+
+
+def _word(line: bytes, dimension: int, where: str) -> str:
+    """Return the word of a line in NFC; it may contain spaces. Check the number of numbers."""
     n_spaces = line.count(b" ")
     pieces = line.rsplit(b" ", dimension) if n_spaces > dimension else [line.partition(b" ")[0]]
     word = pieces[0]
@@ -206,13 +211,12 @@ def _word(line: bytes, dimension: int, where: str) -> bytes:
             f"{where}: a word and {n_spaces} numbers, expected {dimension} numbers"
         )
     try:
-        word.decode()
+        return normalize("NFC", word.decode())
     except UnicodeDecodeError as error:
         raise EmbeddingsError(
             f"{where}: byte 0x{word[error.start]:02x} in the word, expected text in UTF-8 (binary"
             " files of vectors are not read)"
         ) from None
-    return word
 
 
 def _numbers(line: bytes, dimension: int, where: str) -> Float32s:

@@ -61,6 +61,15 @@ def test_lower_case_is_the_last_resort(tmp_path: Path) -> None:
     assert not np.array_equal(the, exact)
 
 
+def test_words_are_looked_up_in_nfc(tmp_path: Path) -> None:
+    path = tmp_path / "v.vec"
+    for file, treebank, word in (("é", "e\u0301", "é"), ("e\u0301", "é", "E\u0301")):
+        path.write_text(f"{file} 1 2\nb 3 1\n", encoding="utf-8")
+        found = read_vectors(path, [Sentence.from_words([treebank, "b"])])
+        (row,) = found([Sentence.from_words([word])])
+        assert row.any()
+
+
 @pytest.mark.parametrize("packed", ["", ".gz", ".xz"])
 @pytest.mark.parametrize(
     ("end", "between"), [("\n", "\t"), (" \n", " "), ("\r\n", " "), (" \t\n", " ")]
