@@ -8,7 +8,7 @@ import math
 import os
 import socket
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from importlib.abc import Traversable
 from importlib.resources import files
 from typing import Annotated, Any, cast
@@ -45,6 +45,8 @@ SAFE_HEADERS = {
     "Referrer-Policy": "no-referrer",
 }
 _KINDS = {"jsonl": "application/x-ndjson", "conllu": "text/x-conllu", "tree": "text/plain"}
+#: Seconds in which the rest of a body that is too large may come.
+_DRAIN_SECONDS = 10.0
 _ANYONE = {"Access-Control-Allow-Origin": "*"}  # as in UDPipe's service
 
 
@@ -202,6 +204,8 @@ async def _fields(request: Request, options: Options) -> dict[str, Any]:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     body = await request.body()
     if kind == "application/json":
+        for name in request.query_params:
+            raise Refused(400, f"found {name} in the query, expected all options in the JSON body")
         fields = ParseRequest.model_validate_json(body).model_dump()
         inputs = [name for name in ("text", "conllu", "words") if fields[name] is not None]
         if len(inputs) != 1:
@@ -279,8 +283,12 @@ class Limited:
             message = await self._in_time(receive())
             size += len(message.get("body", b""))
             if size > self.max_bytes:
+                # who only reads an answer after sending everything would not see it
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_DRAIN_SECONDS):
+                        while message.get("more_body"):
+                            message = await self._in_time(receive())
                 text = f"the body has more than {self.max_bytes:,} bytes: send less at a time"
-                # the rest of the body will not be read
                 raise HTTPException(413, text, {"Connection": "close"})
             return message
 

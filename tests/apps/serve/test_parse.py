@@ -178,6 +178,14 @@ def test_explain(service: Running) -> None:
             "constraints: Value error, found 2 of sentence 1, expected one",
         ),
         (under({"sentence": 99, "forbid": [[1, 2]]}), JSON, "", 400, "found sentence 99, the inp"),
+        (
+            under({"labels": {"1": "obj"}}),
+            JSON,
+            "",
+            400,
+            "labels: found 1: obj, expected a head of",
+        ),
+        (b'{"text": "a"}', JSON, "k_best=2", 400, "found k_best in the query, expected all option"),
         (under({"heads": {"9": 2}}), JSON, "", 400, "constraints, heads: found 9: 2 for sentence"),
         (under({"heads": {"1": 10**30}}), JSON, "", 400, "constraints.0.heads.1: Input should be"),
         (under({"factors": [{"arcs": [[1, 10**30]]}]}), JSON, "", 400, "should be less than or"),
@@ -190,6 +198,11 @@ def test_bad_requests(
     found = service.ask(f"/v1/parse?{query}", body, kind)
     assert (found.status, list(found.json)) == (status, ["error"])
     assert text in found.json["error"] and "\n" not in found.json["error"]
+
+
+def test_a_body_that_is_much_too_large(service: Running) -> None:
+    """Clients that read nothing before they have sent everything see why it is refused."""
+    assert service.ask("/v1/parse", b"a" * 30_000_000, "text/plain").status == 413
 
 
 def test_models_by_name(service: Running) -> None:
