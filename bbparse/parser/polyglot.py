@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import groupby
 from typing import Any, NamedTuple, Self
 
@@ -77,6 +78,7 @@ class PolyglotParser(Parser):
                 self._loaded[code] = self._joint
                 return self._joint
             model = load_model(name)
+            model.maker = replace(model.maker, max_parts=self.model.maker.max_parts)
             if isinstance(model.embeddings, BaseStates) and isinstance(own, EncoderStates):
                 model.embeddings.use(own.held_encoder)
             self._loaded[code] = self._changed(Parser(model))

@@ -20,7 +20,7 @@ from bbparse.neural.embeddings import fit_base, fit_encoder
 from bbparse.parser.parser import Parser
 from bbparse.parser.pipeline import Pipeline
 from bbparse.parser.polyglot import PolyglotParser
-from bbparse.runtime.errors import ModelError
+from bbparse.runtime.errors import ModelError, ProblemError
 from bbparse.text.languages import Languages
 from bbparse.text.raw import plain_text
 from bbparse.text.tagger_training import train_tagger
@@ -140,6 +140,13 @@ def test_a_language_that_is_given(parser: PolyglotParser) -> None:
         Parser.load("rotten").with_language("en")
     few = parser.with_members(1).with_projective(True)
     assert isinstance(few, PolyglotParser) and few.parser_of("rot").model.config.projective
+
+
+def test_other_models_have_the_limit_on_parts(parser: PolyglotParser) -> None:
+    parser.model.maker = replace(parser.model.maker, max_parts=3)
+    (sentence,) = [s.sentence for s in Pipeline(Parser.load("rotten"))(other()[:1])]
+    with pytest.raises(ProblemError, match="too many parts"):
+        parser.with_language("rot").problem(sentence)
 
 
 def test_models_keep_their_languages(models: dict[str, Path]) -> None:
