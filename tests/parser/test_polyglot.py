@@ -143,7 +143,7 @@ def test_a_language_that_is_given(parser: PolyglotParser) -> None:
 
 
 def test_other_models_have_the_limit_on_parts(parser: PolyglotParser) -> None:
-    parser.model.maker = replace(parser.model.maker, max_parts=3)
+    parser.model.maker = replace(parser.model.maker, max_parts=1)
     (sentence,) = [s.sentence for s in Pipeline(Parser.load("rotten"))(other()[:1])]
     with pytest.raises(ProblemError, match="too many parts"):
         parser.with_language("rot").problem(sentence)
