@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple, overload
 
+from bbparse.runtime.errors import counted
 from bbparse.treebank import Sentence
 from bbparse.treebank.drawing.formats import VERSION, Style, as_conllu, as_tree, sentence_record
-from bbparse.treebank.drawing.layout import count
 from bbparse.treebank.drawing.svg import draw_svg, markup
 from bbparse.treebank.drawing.text import draw_text
 from bbparse.treebank.graph import WordEdge, edge_confidences
@@ -232,7 +232,7 @@ class ParsedSentence(Sequence[Word]):
         text = self.text if len(self.text) <= 60 else self.text[:57] + "…"
         if not self.trees:
             return f"<ParsedSentence {text!r}: no tree, {self.status}>"
-        trees = count(len(self.trees), "tree")
+        trees = counted(len(self.trees), "tree")
         proved = "proved" if self.proved else "not all proved"
         return f"<ParsedSentence {text!r}: {trees}, best score {self.score:.6g}, {proved}>"
 
@@ -269,12 +269,12 @@ class Document(tuple[ParsedSentence, ...]):
         return "\n\n".join(str(sentence) for sentence in self)
 
     def __repr__(self) -> str:
-        return f"<Document: {count(len(self), 'sentence')}, {count(self.n_words, 'word')}>"
+        return f"<Document: {counted(len(self), 'sentence')}, {counted(self.n_words, 'word')}>"
 
     def _repr_html_(self) -> str:
         shown = "".join(sentence._repr_html_() for sentence in self[: self.SHOWN])
         rest = len(self) - self.SHOWN
-        return shown + (f"<p>… and {count(rest, 'sentence')} more</p>" if rest > 0 else "")
+        return shown + (f"<p>… and {counted(rest, 'sentence')} more</p>" if rest > 0 else "")
 
 
 def _figure(tree: Tree, count: int) -> str:

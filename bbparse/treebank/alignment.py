@@ -12,24 +12,17 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from bbparse.runtime.errors import TreebankError, counted
-from bbparse.treebank.evaluation import WordColumns, contrast
+from bbparse.treebank.evaluation import MEASURES, WordColumns, contrast
 from bbparse.treebank.graph import WordEdge, collapsed_graph, matches
 from bbparse.treebank.sentence import Sentence, pieces
 
 Span = tuple[int, int]
 
-#: Measure of aligned words → its count.
-_COUNTS = {
-    "upos": "upos",
-    "xpos": "xpos",
-    "ufeats": "ufeats",
-    "all_tags": "all_tags",
-    "lemmas": "lemmas",
-    "uas": "heads",
-    "las": "universal",
-    "clas": "content_right",
-    "mlas": "content_morphology",
-    "blex": "content_lemmas",
+#: Measures of aligned words → those of `MEASURES`: LAS is that of the official scorer.
+_MEASURES = {
+    **{x: x for x in ("upos", "xpos", "ufeats", "all_tags", "lemmas", "uas")},
+    "las": "las_universal",
+    **{x: x for x in ("clas", "mlas", "blex")},
 }
 
 
@@ -129,8 +122,9 @@ def evaluate_text(
         "sentences": _spans(gold_side.sentence_spans, predicted_side.sentence_spans),
         "words": MatchCounts(len(pairs), *totals),
         **{
-            name: MatchCounts(sum(agreed[count]), *(content if "content" in count else totals))
-            for name, count in _COUNTS.items()
+            name: MatchCounts(sum(agreed[right]), *(totals if of == ("words",) else content))
+            for name, measure in _MEASURES.items()
+            for (right, *_), of in [MEASURES[measure]]
         },
         **graphs,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-from bbparse.treebank.evaluation import Measure, shares
+from bbparse.treebank.evaluation import Measure, fractions
 from bbparse.treebank.graph import CLASSES, collapsed_graph, enhancement
 from bbparse.treebank.sentence import Sentence
 
@@ -58,7 +58,11 @@ def breakdown(
 
     numbers, measures = _COLUMNS[by]
     return [
-        {by: key, **{name: counts[key][name] for name in numbers}, **shares(counts[key], measures)}
+        {
+            by: key,
+            **{name: counts[key][name] for name in numbers},
+            **fractions(counts[key], measures),
+        }
         for key in sorted(counts, key=place)
     ]
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from operator import eq
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unicodedata import normalize
@@ -41,40 +41,6 @@ _UNIVERSAL_FEATURES = frozenset(
 )
 _PUNCTUATION = "PUNCT"
 
-#: Counts of a sentence, in the order of the columns of :attr:`Tally.counts`.
-COUNTS = (
-    "sentences",
-    "words",
-    "words_no_punct",
-    "heads",
-    "labels",
-    "universal",
-    "heads_no_punct",
-    "labels_no_punct",
-    "universal_no_punct",
-    "content_gold",
-    "content_predicted",
-    "content_right",
-    "complete",
-    "complete_labelled",
-    "roots",
-    "upos",
-    "xpos",
-    "feats",
-    "ufeats",
-    "all_tags",
-    "lemmas",
-    "content_morphology",
-    "content_lemmas",
-    "crossing_gold",
-    "crossing_predicted",
-    "crossing_right",
-    "edges_gold",
-    "edges_predicted",
-    "edges_right",
-    "edges_universal",
-)
-
 Measure = tuple[tuple[str, ...], tuple[str, ...]]
 """Counts whose sum is the numerator, counts whose sum is the denominator."""
 
@@ -101,6 +67,9 @@ MEASURES: dict[str, Measure] = {
     "elas": (("edges_right",) * 2, ("edges_gold", "edges_predicted")),
     "eulas": (("edges_universal",) * 2, ("edges_gold", "edges_predicted")),
 }
+
+#: Counts of a sentence, in the order of the columns of :attr:`Tally.counts`.
+COUNTS = tuple(dict.fromkeys(x for groups in MEASURES.values() for x in chain(*groups)))
 
 # Measures that need tags, and the columns that they need.
 _NEEDS = {
@@ -255,11 +224,11 @@ class Tally:
     def scores(self) -> Scores:
         """Return the scores over all sentences so far."""
         total = {name: self._total(name) for name in COUNTS}
-        values: dict[str, Any] = shares(total, {name: MEASURES[name] for name in self.measures})
+        values: dict[str, Any] = fractions(total, {name: MEASURES[name] for name in self.measures})
         return Scores(total["sentences"], total["words"], total["words_no_punct"], **values)
 
 
-def shares(total: Mapping[str, int], measures: Mapping[str, Measure]) -> dict[str, float]:
+def fractions(total: Mapping[str, int], measures: Mapping[str, Measure]) -> dict[str, float]:
     """Divide sums of counts, by name of the measure; 0 where the denominator is 0."""
     values = {}
     for name, groups in measures.items():

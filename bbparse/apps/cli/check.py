@@ -13,8 +13,8 @@ from bbparse.apps.cli.common import FILE, command, flag, option, say
 from bbparse.models import MODELS
 from bbparse.parser.validity.check import RuledSentence
 from bbparse.parser.validity.rules import Rules, example_of
+from bbparse.runtime.errors import counted
 from bbparse.treebank import NO_HEAD, read_conllu
-from bbparse.treebank.drawing.layout import count
 from bbparse.treebank.graph import graph_faults
 from bbparse.treebank.variation import Occurrence, Variation, variations
 
@@ -80,9 +80,9 @@ def check(source: str, valid: str, consistent: bool, model: str | None) -> None:
         broken += is_broken
     most = ", ".join(f"{name} {n:,}" for name, n in counts.most_common() if n)
     say(
-        f"{count(counts.total(), 'fault')} in {broken:,} of {count(total, 'sentence')}"
+        f"{counted(counts.total(), 'fault')} in {broken:,} of {counted(total, 'sentence')}"
         + (f" ({most})" if most else "")
-        + (f"; {count(warnings, 'warning')}" if warnings else "")
+        + (f"; {counted(warnings, 'warning')}" if warnings else "")
     )
     if broken:
         raise click.exceptions.Exit(1)

@@ -16,12 +16,11 @@ from bbparse.apps.cli.common import FILE, command, flag, option, tell
 from bbparse.apps.corpus.files import USUAL_FILES, FileOptions, FileParser, answers
 from bbparse.parser.parser import Parser
 from bbparse.parser.spans import Spans
-from bbparse.runtime.errors import TreebankError
+from bbparse.runtime.errors import TreebankError, counted
 from bbparse.runtime.output import open_output
 from bbparse.runtime.progress import Bar
 from bbparse.text.segmentation import Split, split_of_name
 from bbparse.treebank.drawing.formats import FORMATS
-from bbparse.treebank.drawing.layout import count
 from bbparse.treebank.drawing.text import wants_colour
 
 _BLANK_LINE = ("\n\n", "\n\r\n")
@@ -199,13 +198,13 @@ def _parse_shards(
     spec = ParseSpec(model, settings, factors)
     done = parse_corpus(sources, folder, spec, workers=workers, cluster=cluster, tell=tell)
     tell(
-        f"{count(done['parsed'], 'shard')} parsed ({count(done['sentences'], 'sentence')},"
-        f" {count(done['words'], 'word')}); done already: {done['kept']}"
-        + (f"; skipped: {count(done['left_out'], 'sentence')}" if done["left_out"] else "")
+        f"{counted(done['parsed'], 'shard')} parsed ({counted(done['sentences'], 'sentence')},"
+        f" {counted(done['words'], 'word')}); done already: {done['kept']}"
+        + (f"; skipped: {counted(done['left_out'], 'sentence')}" if done["left_out"] else "")
     )
     if done["failed"]:
         raise TreebankError(
-            f"{count(done['failed'], 'shard')} not parsed: see above, and {folder}/manifest.jsonl"
+            f"{counted(done['failed'], 'shard')} not parsed: see above, and {folder}/manifest.jsonl"
         )
 
 

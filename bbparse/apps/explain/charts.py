@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from bbparse.apps.explain.trace import Point
-from bbparse.treebank.drawing.layout import count
+from bbparse.runtime.errors import counted
 
 
 def number(value: float, digits: int = 2) -> str:
@@ -34,7 +34,7 @@ def ordinal(n: int) -> str:
 
 
 #: Filters of the templates by name.
-FILTERS = {f.__name__: f for f in (count, grouped, number, signed)}
+FILTERS = {f.__name__: f for f in (counted, grouped, number, signed)}
 
 
 def ticks(low: float, high: float, most: int) -> list[float]:

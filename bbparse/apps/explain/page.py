@@ -17,7 +17,8 @@ from bbparse import __version__
 from bbparse.apps.explain.charts import FILTERS, bound_curve, number, ordinal
 from bbparse.apps.explain.explanation import ArcLoss, Explanation
 from bbparse.apps.explain.terms import PARTS, Term
-from bbparse.treebank.drawing.layout import count, in_english, printable, runs_to_the_left
+from bbparse.runtime.errors import counted
+from bbparse.treebank.drawing.layout import in_english, printable, runs_to_the_left
 from bbparse.treebank.drawing.svg import Arc, describe_tree, draw_arcs, graph_arcs
 
 
@@ -99,7 +100,7 @@ class _Arcs:
             for m in changed[:3]
         ]
         if len(changed) > 3:
-            pieces.append(Markup("and {}").format(count(len(changed) - 3, "more change")))
+            pieces.append(Markup("and {}").format(counted(len(changed) - 3, "more change")))
         return Markup("; ").join(pieces) + "."
 
     def _quoted(self, index: int) -> Markup:

@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+from bbparse.runtime.errors import counted
 from bbparse.treebank import Sentence, format_sentence
-from bbparse.treebank.drawing.layout import count, printable
+from bbparse.treebank.drawing.layout import printable
 from bbparse.treebank.drawing.text import draw_text, painted
 from bbparse.treebank.graph import edge_confidences
 from bbparse.treebank.sentence import ScoredTree, miscs, multiword_tokens, offsets, pieces
@@ -144,7 +145,7 @@ def as_tree(sentence: Sentence, trees: Sequence[ScoredTree], status: str, style:
             best = trees[0]
             changed = changed_words(tree.heads, best.heads)
             facts.append(f"{best.score - tree.score:.4f} less than the best")
-            facts.append(f"{count(len(changed), 'other head')} *")
+            facts.append(f"{counted(len(changed), 'other head')} *")
         lines.append(painted(f"── {title}: {', '.join(facts)}", "tag", style.colour) + "\n")
         tags = sentence.upos if any(tag != "_" for tag in sentence.upos) else sentence.xpos
         lines.append(

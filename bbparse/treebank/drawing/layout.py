@@ -49,11 +49,6 @@ def printable(text: str) -> str:
     )
 
 
-def count(n: int, noun: str) -> str:
-    """Format a number of things with its noun, in the plural if necessary."""
-    return f"{n:,} {noun}{'s' * (n != 1)}"
-
-
 def in_english(form: str) -> str:
     """Return a word for an English text: right-to-left letters do not reorder what follows it."""
     has_letters = any(unicodedata.bidirectional(c) in ("R", "AL") for c in form)

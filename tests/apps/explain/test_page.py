@@ -16,8 +16,8 @@ from bbparse.apps.explain.terms import part_terms
 from bbparse.apps.explain.trace import trace_search
 from bbparse.inference.solve import solve
 from bbparse.parser.parse import trees_of
+from bbparse.runtime.errors import counted
 from bbparse.treebank import Sentence
-from bbparse.treebank.drawing.layout import count
 from tests import toy
 from tests.apps.explain.test_trace import hard_problem
 
@@ -77,7 +77,7 @@ def test_what_the_page_says(explanation: Explanation) -> None:
     solution = solve(explanation.problem, k_best=3, backbone="grandsib")
     assert f"No tree scores more than {number(float(solution.scores[0]), 4)}." in words
     calls = solve(explanation.problem, backbone="grandsib").stats["dp_calls"]
-    assert f"Proved after {count(int(calls), 'dynamic-program call')} in" in words
+    assert f"Proved after {counted(int(calls), 'dynamic-program call')} in" in words
     for k in (1, 2):
         less = float(solution.scores[0] - solution.scores[k])
         assert f"{ordinal(k + 1)} best, {number(less, 4)} less" in words
