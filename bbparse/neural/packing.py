@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.neural.eight_bits import in_steps, steps_of
 from bbparse.runtime.arrays import Float32s
+
+T = TypeVar("T", bound=np.generic)
 
 
 def in_16_bits(array: Float32s) -> Float32s:
@@ -44,40 +48,33 @@ def unpacked(
 ) -> dict[str, Float32s]:
     """Return the weights of one network, given their shapes."""
     parameters = {}
-    at = 0
-
-    def following(size: int) -> NDArray[np.int8]:
-        nonlocal at
-        at += size
-        return stored[at - size : at]
-
+    parts = split(stored, {name: (_packed_size(shape),) for name, shape in shapes.items()})
     for name, shape in shapes.items():
         if len(shape) == 2:
-            steps, exponents = following(int(np.prod(shape))), following(shape[1])
+            steps, exponents = np.split(parts[name], [math.prod(shape)])
             whole = steps.reshape(shape).astype(np.float32)
             with np.errstate(over="ignore"):  # infinite weights are refused with a better message
                 parameters[name] = np.ldexp(whole, exponents.astype(np.int32))
         else:
-            parameters[name] = following(2 * shape[0]).view("<f2").astype(np.float32)
+            parameters[name] = parts[name].view("<f2").astype(np.float32)
     return parameters
 
 
 def packed_size(shapes: Mapping[str, tuple[int, ...]]) -> int:
     """Return the number of elements of a packed network."""
-    columns = sum(shape[1] if len(shape) == 2 else shape[0] for shape in shapes.values())
-    return total_size(shapes) + columns
+    return sum(map(_packed_size, shapes.values()))
+
+
+def _packed_size(shape: tuple[int, ...]) -> int:
+    return math.prod(shape) + shape[-1]
 
 
 def total_size(shapes: Mapping[str, tuple[int, ...]]) -> int:
-    return sum(int(np.prod(shape)) for shape in shapes.values())
+    return sum(map(math.prod, shapes.values()))
 
 
-def split(flat: Float32s, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Float32s]:
+def split(flat: NDArray[T], shapes: Mapping[str, tuple[int, ...]]) -> dict[str, NDArray[T]]:
     """Return consecutive views of one array by name."""
-    parts = {}
-    at = 0
-    for name, shape in shapes.items():
-        size = int(np.prod(shape))
-        parts[name] = flat[at : at + size].reshape(shape)
-        at += size
-    return parts
+    ends = np.cumsum([math.prod(shape) for shape in shapes.values()]).tolist()
+    parts = np.split(flat, ends[:-1])
+    return {name: part.reshape(shape) for (name, shape), part in zip(shapes.items(), parts)}

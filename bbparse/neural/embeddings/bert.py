@@ -33,14 +33,13 @@ from bbparse.neural.embeddings.unigram import UnigramPieces
 from bbparse.neural.embeddings.windows import LAYERS, word_states
 from bbparse.neural.embeddings.wordpiece import WordPieces
 from bbparse.neural.layers import norm
+from bbparse.neural.packing import split, total_size
 from bbparse.neural.tiles import LANES
-from bbparse.runtime.arrays import Float32s
+from bbparse.runtime.arrays import Float32s, Ints, Longs
 from bbparse.runtime.errors import EmbeddingsError
 from bbparse.runtime.jit import kernel
 
-Bytes = NDArray[np.int8]
-Ints = NDArray[np.int32]
-Longs = NDArray[np.int64]
+Int8s = NDArray[np.int8]
 
 #: Names of the fields of an encoder in a model file.
 BERT_FIELDS = tuple(name for name in EMBEDDINGS_FIELDS if name.startswith("encoder_"))
@@ -101,7 +100,7 @@ def _gelu(x: Float32s) -> None:
 
 @kernel
 def _embed(
-    ids: Ints, places: Ints, vectors: Bytes, units: Float32s, positions: Float32s, out: Float32s
+    ids: Ints, places: Ints, vectors: Int8s, units: Float32s, positions: Float32s, out: Float32s
 ) -> None:
     """Add the vectors of pieces and of their positions."""
     for r in range(np.uint64(ids.shape[0])):
@@ -214,12 +213,13 @@ class Bert:
         self._units = checked(fields, "encoder_units", np.float32, (count,))
         self._heads, self._small = heads, np.float32(note["small"])
         matrices, numbers = shapes_of(note)
-        total = [sum(map(math.prod, shapes.values())) for shapes in (matrices, numbers)]
-        whole = _split(checked(fields, "encoder_matrices", np.int8, (total[0],)), matrices)
-        floats = checked(fields, "encoder_numbers", np.float16, (total[1],)).astype(np.float32)
+        size = (total_size(matrices),)
+        whole = split(checked(fields, "encoder_matrices", np.int8, size), matrices)
+        size = (total_size(numbers),)
+        floats = checked(fields, "encoder_numbers", np.float16, size).astype(np.float32)
         if not (np.isfinite(floats).all() and np.isfinite(self._units).all()):
             raise EmbeddingsError("the encoder has weights that are not finite")
-        part = _split(floats, numbers)
+        part = split(floats, numbers)
         self._positions = part["positions"]
         self._norm = part["gain"], part["shift"]
         self._relative = part.get("relative", np.zeros((heads, 2 * FARTHEST + 1), np.float32))
@@ -381,9 +381,3 @@ def shapes_of(
         norms = ("gain", "shift", "last_gain", "last_shift")
         numbers |= {f"{i}_{name}": (width,) for name in norms}
     return matrices, numbers
-
-
-def _split(flat: NDArray[Any], shapes: Mapping[str, tuple[int, ...]]) -> dict[str, NDArray[Any]]:
-    ends = np.cumsum([math.prod(shape) for shape in shapes.values()]).tolist()
-    parts = np.split(flat, ends[:-1])
-    return {name: part.reshape(shape) for (name, shape), part in zip(shapes.items(), parts)}
