@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.factors import FactorView, TemplateFamily
-from bbparse.models.factors.view import MOST_LABELS
+from bbparse.models.factors.view import MAX_LABEL
 
 _JOINS = frozenset(("conj", "appos", "parataxis", "list"))
 
@@ -22,7 +22,7 @@ _JOINS = frozenset(("conj", "appos", "parataxis", "list"))
 @lru_cache(maxsize=8)
 def _joining(names: tuple[str, ...]) -> NDArray[np.bool_]:
     """Return, for each number of a label, True if the label joins parallel phrases."""
-    joins = np.zeros(MOST_LABELS + 1, np.bool_)
+    joins = np.zeros(MAX_LABEL + 1, np.bool_)
     joins[1 : len(names) + 1] = [name in _JOINS for name in names]
     return joins
 

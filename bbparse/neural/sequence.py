@@ -36,9 +36,9 @@ QUANTUM = 2.0**-5
 FIRST = 5
 #: Kinds of layers after the first, by the letters of the setting `layers`.
 KINDS = {"r": "recurrence", "c": "convolution"}
-MOST_LAYERS = 8
+MAX_LAYERS = 8
 #: Most networks of an ensemble.
-MOST_MEMBERS = 16
+MAX_MEMBERS = 16
 
 _KEPT = (1 << 25) - (1 << 13)  # glibc takes blocks of up to 32 MiB, with their header, into account
 
@@ -255,9 +255,9 @@ class SequenceNetwork:
         shapes = cls.shapes(kinds, sizes, len(labels))
         count = vectors.shape[1] // sizes["word"]
         size = packing.packed_size(shapes)
-        if not 1 <= count <= MOST_MEMBERS or vectors.shape[1] % sizes["word"]:
+        if not 1 <= count <= MAX_MEMBERS or vectors.shape[1] % sizes["word"]:
             raise ModelError(
-                f"vectors have shape {vectors.shape}, expected 1 to {MOST_MEMBERS} times"
+                f"vectors have shape {vectors.shape}, expected 1 to {MAX_MEMBERS} times"
                 f" {sizes['word']} columns"
             )
         if weights.dtype != np.int8 or len(weights) != count * size:
@@ -273,8 +273,8 @@ class SequenceNetwork:
 
 def _check_sizes(kinds: str, sizes: Mapping[str, int]) -> None:
     """Check the letters of layers, and the lengths of vectors."""
-    if not set(kinds) <= set(KINDS) or len(kinds) > MOST_LAYERS:
-        raise ModelError(f"layers are {kinds!r}, expected at most {MOST_LAYERS} of r, c")
+    if not set(kinds) <= set(KINDS) or len(kinds) > MAX_LAYERS:
+        raise ModelError(f"layers are {kinds!r}, expected at most {MAX_LAYERS} of r, c")
     for name, size in sizes.items():
         least = 0 if name == "embeddings" else LANES
         if (size % LANES and name != "embeddings") or not least <= size <= 4096:

@@ -102,7 +102,7 @@ def evidence_of(model: Model, scored: Scored, arcs: Ints, labels: Sequence[str])
         np.full(n, np.log(n)),
     ]
     if scored.scores is not None:
-        odds = scored.scores.log_odds(scored.problem.arc_head, scored.problem.arc_mod)
+        odds = scored.scores.log_probabilities(scored.problem.arc_head, scored.problem.arc_mod)
         steps = np.searchsorted(_ODDS, odds)
         columns.append(steps[arcs][:, None] == STEPS)
         steps[arcs] = -1

@@ -17,10 +17,10 @@ from bbparse.runtime.errors import BBParseError, ConfigError
 class Range(NamedTuple):
     """Range of the numbers that an option takes."""
 
-    least: int  #: Minimum.
+    minimum: int  #: Minimum.
     whole: bool = True
     optional: bool = False  #: None is allowed, too: no limit, or the default of the model.
-    most: float = inf  #: Maximum.
+    maximum: float = inf  #: Maximum.
 
 
 #: Maximum of all numbers but inf.
@@ -29,14 +29,14 @@ _MOST = 1e300
 OPTIONS: Mapping[str, Range] = MappingProxyType(
     {
         "k_best": Range(1),
-        "prune": Range(0, optional=True, most=(1 << 31) - 1),
+        "prune": Range(0, optional=True, maximum=(1 << 31) - 1),
         "time_limit": Range(0, whole=False, optional=True),
         "node_limit": Range(1, optional=True),
         "tree_limit": Range(1, optional=True),
         "work_limit": Range(0, whole=False, optional=True),
         "gap": Range(0, whole=False),
-        "threads": Range(1, most=1024),
-        "members": Range(1, optional=True, most=16),
+        "threads": Range(1, maximum=1024),
+        "members": Range(1, optional=True, maximum=16),
         "seed": Range(0),
     }
 )
@@ -55,16 +55,16 @@ def check_number(
     if value is None and allowed.optional:
         return
     is_plain = type(value) is (int if allowed.whole else float)
-    if is_plain and allowed.least <= value <= min(allowed.most, _MOST):
+    if is_plain and allowed.minimum <= value <= min(allowed.maximum, _MOST):
         return
     right, kind = (Integral, "an integer") if allowed.whole else (Real, "a number")
     number: Any = value
     if isinstance(value, bool) or not isinstance(value, right):
         raise error(f"{name} is {value!r:.60}, expected {kind}")
-    if not number >= allowed.least:  # also refuses nan
-        raise error(f"{name} is {value}, expected at least {allowed.least}")
-    if number > allowed.most:
-        raise error(f"{name} is {value!r:.60}, expected at most {allowed.most}")
+    if not number >= allowed.minimum:  # also refuses nan
+        raise error(f"{name} is {value}, expected at least {allowed.minimum}")
+    if number > allowed.maximum:
+        raise error(f"{name} is {value!r:.60}, expected at most {allowed.maximum}")
     if inf > number > _MOST:  # no float has such an integer
         raise error(f"{name} is {value!r:.20}…, expected at most {_MOST:g}")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bbparse.apps.explain.explanation import arc_losses
+from bbparse.apps.explain.explanation import arc_gaps
 from bbparse.core.order import sort_arcs
 from bbparse.inference.solve import solve
 from bbparse.parser.arc_scores import ModelScores
@@ -29,7 +29,7 @@ def sure_parser():  # type: ignore[no-untyped-def]
     return toy.changed(toy.parser(), notes={NOTE: Calibration.fitted(rows).note()}), rows
 
 
-def test_no_loss_is_less_than_its_bound() -> None:
+def test_no_gap_is_less_than_its_bound() -> None:
     rng = np.random.default_rng(2)
     tight = checked = 0
     for _ in range(60):
@@ -40,11 +40,11 @@ def test_no_loss_is_less_than_its_bound() -> None:
         if not len(found):
             continue
         least, rivals = gap_bounds(problem, found.arcs[0])
-        for m, loss in enumerate(arc_losses(problem, found.arcs[0], found.scores[0])):
-            assert loss.loss >= least[m] - 1e-6
+        for m, gap in enumerate(arc_gaps(problem, found.arcs[0], found.scores[0])):
+            assert gap.gap >= least[m] - 1e-6
             assert (rivals[m] < 0) == (least[m] == np.inf) and rivals[m] != found.heads[0, m + 1]
             checked += 1
-            tight += bool(math.isclose(loss.loss, least[m], abs_tol=1e-6))
+            tight += bool(math.isclose(gap.gap, least[m], abs_tol=1e-6))
     assert checked > 100 and tight > checked / 3
 
 

@@ -35,8 +35,8 @@ class RatedTree:
 
     heads: tuple[int, ...]
     labels: tuple[str, ...]
-    sure: tuple[float, ...]  #: Probability that each arc and its label are right.
-    sure_of_all: float  #: Probability that the whole tree is right.
+    confidences: tuple[float, ...]  #: Probability that each arc and its label are right.
+    confidence: float  #: Probability that the whole tree is right.
     score: float = math.nan
     proved: bool = True
     complaint: str = ""  #: Why there is no tree, if so: open words then have no head.
@@ -114,7 +114,7 @@ class Completer:
 
     def _with_marks(self, tree: RatedTree, sentence: Sentence, marks: Marks) -> RatedTree:
         """Return a tree with its probabilities given the marks (of labels if heads are fixed)."""
-        sure = list(tree.sure)
+        sure = list(tree.confidences)
         odds: NDArray[np.float64] | None = None
         for m, (head, label) in marks.fixed.items():
             if tree.heads[m - 1] != head or label not in ("", tree.labels[m - 1]):
@@ -126,7 +126,7 @@ class Completer:
                 odds = self._label_odds(self._scored(sentence, tree.heads), tree.heads)
             sure[m - 1] = float(np.exp(odds[m - 1][self.labels.index(tree.labels[m - 1])]))
         of_all = self.calibration.of_tree(np.array(sure))
-        return replace(tree, sure=tuple(sure), sure_of_all=of_all)
+        return replace(tree, confidences=tuple(sure), confidence=of_all)
 
     def draft(self, sentence: Sentence, marks: Marks) -> RatedTree:
         """Return the tree that a sentence has, with its probabilities."""
@@ -155,7 +155,7 @@ class Completer:
         p = scored.problem
         candidates = np.flatnonzero(p.arc_mod == word)
         if scored.scores is not None:
-            odds = scored.scores.log_odds(p.arc_head[candidates], p.arc_mod[candidates])
+            odds = scored.scores.log_probabilities(p.arc_head[candidates], p.arc_mod[candidates])
         else:
             odds = p.arc_score[candidates]
             odds = odds - np.logaddexp.reduce(odds)

@@ -47,8 +47,8 @@ def row(treebank: Treebank, index: int) -> dict[str, Any]:
         "words": entry.base.n_words,
         "state": treebank.state(entry),
         "revision": entry.revision,
-        "sure": tree and round(tree.sure_of_all, 4),
-        "least": tree and round(min(tree.sure), 4),
+        "sure": tree and round(tree.confidence, 4),
+        "least": tree and round(min(tree.confidences), 4),
         "broken": tree and broken,
     }
 
@@ -91,7 +91,7 @@ def sentence_view(treebank: Treebank, index: int, number: int = 0) -> dict[str, 
             sentence.feats,
             tree.heads,
             tree.labels,
-            tree.sure,
+            tree.confidences,
         )
         for m, (form, lemma, upos, xpos, feats, head, label, sure) in enumerate(columns, start=1):
             fixed_head, fixed_label = marks.fixed.get(m, (NO_HEAD, ""))
@@ -119,7 +119,7 @@ def sentence_view(treebank: Treebank, index: int, number: int = 0) -> dict[str, 
             "complaint": tree.complaint,
             "cells": cells,
             "tree": number,
-            "sure": round(tree.sure_of_all, 4),
+            "sure": round(tree.confidence, 4),
             "source": tree.source,
             "rtl": runs_to_the_left(sentence.forms),
             "written": sentence.written,
@@ -209,7 +209,7 @@ def _agreeing(
     heads: list[Likely], labels: list[Likely], tree: RatedTree, word: int
 ) -> tuple[list[Likely], list[Likely]]:
     """Scale probabilities so that those of head and label multiply to that of the arc."""
-    head, label, sure = tree.heads[word - 1], tree.labels[word - 1], tree.sure[word - 1]
+    head, label, sure = tree.heads[word - 1], tree.labels[word - 1], tree.confidences[word - 1]
     of_head, of_label = dict(heads).get(head, 1.0), dict(labels).get(label, 1.0)
     together = math.log(of_head * of_label) if of_head * of_label else -math.inf
     if not 0 < sure < 1 or together == -math.inf:

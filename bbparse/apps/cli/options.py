@@ -151,10 +151,10 @@ def port(default: int) -> Decorator:
 
 def ranged(name: str) -> click.ParamType:
     """Return the type of a number whose range is in `OPTIONS`."""
-    least, whole, _, most = OPTIONS[name]
+    minimum, whole, _, maximum = OPTIONS[name]
     if not whole:
-        return RealRange(least, min_open=True)
-    return click.IntRange(least, None if most == math.inf else int(most))
+        return RealRange(minimum, min_open=True)
+    return click.IntRange(minimum, None if maximum == math.inf else int(maximum))
 
 
 def number(name: str, text: str, default: float | None = None) -> Decorator:

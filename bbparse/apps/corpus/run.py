@@ -58,7 +58,7 @@ def parse_corpus(
             todo = [task for task, is_done in rows if not is_done]
         sizes = {task.output.name: task.shard.stat().st_size for task in todo}
         todo.sort(key=lambda task: -sizes[task.output.name])  # so that all workers end together
-        about = {"model": Path(spec.model).name, "recipe": spec.digest, **spec.description}
+        about = {"model": Path(spec.model).name, "spec_sha256": spec.digest, **spec.description}
         manifest.write(about)
         if cluster is not None and todo:
             from bbparse.apps.corpus.cluster import work_on_cluster  # imports Ray

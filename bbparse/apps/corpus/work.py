@@ -78,7 +78,7 @@ class ManifestEntry:
 
     output: str  #: Name of its file in the folder.
     shard: str  #: Name of the input, without folders.
-    recipe: str  #: `ParseSpec.digest` of its run.
+    spec_sha256: str  #: `ParseSpec.digest` of its run.
     input_sha256: str = ""
     output_sha256: str = ""
     sentences: int = 0
@@ -166,17 +166,17 @@ class Task(NamedTuple):
 
     shard: Path
     output: Path
-    recipe: str  #: See `ManifestEntry`.
+    spec_sha256: str  #: See `ManifestEntry`.
 
     def entry(self, **fields: Any) -> ManifestEntry:
-        return ManifestEntry(self.output.name, self.shard.name, self.recipe, **fields)
+        return ManifestEntry(self.output.name, self.shard.name, self.spec_sha256, **fields)
 
     def is_done(self, previous: ManifestEntry | None) -> bool:
         """Return True if an earlier run made the output from the same input, and it is unchanged.
 
         A shard that cannot be read is not done: parsing it reports the error.
         """
-        if previous is None or previous.error or previous.recipe != self.recipe:
+        if previous is None or previous.error or previous.spec_sha256 != self.spec_sha256:
             return False
         with suppress(OSError):
             found = digest_of(self.shard), digest_of(self.output)

@@ -46,14 +46,14 @@ K = TypeVar("K", str, tuple[str, str])
 
 
 @dataclass(frozen=True, slots=True)
-class ArcLoss:
+class ArcGap:
     """The best tree without one arc of the overall best tree, under any label."""
 
     head: int  #: Head of the arc.
     mod: int
     #: Score of the best tree minus that of the best tree without the arc; inf if none was found.
     #: If `exact` is False, minus that of the best one found: the true gap is at most this.
-    loss: float
+    gap: float
     exact: bool  #: True if the gap is proved.
     #: length n: heads of the best tree without the arc; empty if there is none.
     heads: tuple[int, ...] = ()
@@ -64,7 +64,7 @@ class ArcLoss:
         return self.exact and not self.heads
 
 
-def arc_losses(
+def arc_gaps(
     problem: Problem,
     arcs: NDArray[np.int32],
     score: float,
@@ -72,12 +72,12 @@ def arc_losses(
     backbone: str | None = None,
     deadline: Deadline = NO_DEADLINE,
     **limits: Any,
-) -> list[ArcLoss]:
+) -> list[ArcGap]:
     """Find the max-marginal gap of each arc of a tree: int32[n], a row of `Solution.arcs`.
 
     Gaps for which no time is left are unknown; `limits` are options of `solve` for each search.
     """
-    losses = []
+    gaps = []
     for m, arc in enumerate(watched(arcs.tolist(), "arcs", ""), start=1):
         head = int(problem.arc_head[arc])
         state = problem.arc_state.copy()
@@ -91,12 +91,12 @@ def arc_losses(
                 **limits,
             )
             if len(without):
-                loss, proved = float(score - without.scores[0]), bool(without.proved[0])
-                losses.append(ArcLoss(head, m, loss, proved, (*without.heads[0, 1:].tolist(),)))
+                gap, proved = float(score - without.scores[0]), bool(without.proved[0])
+                gaps.append(ArcGap(head, m, gap, proved, (*without.heads[0, 1:].tolist(),)))
                 continue
             known = without.status == "infeasible"
-        losses.append(ArcLoss(head, m, np.inf, known))
-    return losses
+        gaps.append(ArcGap(head, m, np.inf, known))
+    return gaps
 
 
 def broken_rules(
@@ -144,7 +144,7 @@ class Explanation:
     solution: Solution  #: Result of the search for the k best trees.
     trees: list[ScoredTree]  #: The k best trees, with labels.
     terms: list[list[Term]]  #: The summands of the score of each tree.
-    losses: list[ArcLoss]  #: One for each arc of the best tree.
+    gaps: list[ArcGap]  #: One for each arc of the best tree.
     trace: Trace  #: The search for the best tree; without nodes if whole trees have scores.
     backbone: str  #: The dynamic program.
     families: list[str]  #: Names of the factor families.
@@ -159,11 +159,11 @@ class Explanation:
     @property
     def close_calls(self) -> set[int]:
         """Words whose arc has a gap below a quarter of the median gap."""
-        finite = [loss.loss for loss in self.losses if np.isfinite(loss.loss)]
+        finite = [gap.gap for gap in self.gaps if np.isfinite(gap.gap)]
         if len(finite) < 2:
             return set()
         limit = 0.25 * float(np.median(finite))
-        return {loss.mod for loss in self.losses if loss.loss < limit}
+        return {gap.mod for gap in self.gaps if gap.gap < limit}
 
     def changed(self, k: int) -> list[int]:
         """Return the words whose head in tree k differs from that in the best tree."""
@@ -262,7 +262,7 @@ def explain(
     solution = steps.with_deadline().solver(scored)(problem)
     if not len(solution):
         raise ProblemError(f"{sentence.name}: there is no tree to explain ({solution.status})")
-    losses = arc_losses(
+    gaps = arc_gaps(
         problem,
         solution.arcs[0],
         float(solution.scores[0]),
@@ -293,5 +293,5 @@ def explain(
         terms = with_features(parser, sentence, list(zip(solution.heads, terms)), deadline)
     names = dict.fromkeys(family.name for family in (*parser.model.maker.families, *families))
     return Explanation(
-        sentence, problem, solution, trees, terms, losses, trace, backbone, [*names], *broken
+        sentence, problem, solution, trees, terms, gaps, trace, backbone, [*names], *broken
     )

@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from bbparse import __version__
 from bbparse.apps.explain.charts import FILTERS, bound_curve, number, ordinal
-from bbparse.apps.explain.explanation import ArcLoss, Explanation
+from bbparse.apps.explain.explanation import ArcGap, Explanation
 from bbparse.apps.explain.terms import PARTS, Term
 from bbparse.runtime.errors import counted
 from bbparse.treebank.drawing.layout import in_english, printable, runs_to_the_left
@@ -48,7 +48,7 @@ def page(explanation: Explanation, *, model: str = "") -> str:
         for _, mod in term.arcs if term.kind not in PARTS else term.arcs[-1:]:
             by_word[mod].append(term)
     order = [*PARTS, *e.families]
-    finite = [loss.loss for loss in e.losses if loss.heads]
+    finite = [gap.gap for gap in e.gaps if gap.heads]
     largest = (abs(math.fsum(t.value for t in terms)) for terms in groups.values())
     return (
         _templates()
@@ -66,7 +66,7 @@ def page(explanation: Explanation, *, model: str = "") -> str:
             changes=arcs.changes,
             image=arcs.best_tree(),
             rivals=[arcs.rival(k) for k in range(1, len(e.trees))],
-            losses=[(loss, by_word[loss.mod]) for loss in e.losses],
+            gaps=[(gap, by_word[gap.mod]) for gap in e.gaps],
             longest=max(finite, default=0.0) or 1.0,
             groups={kind: groups[kind] for kind in sorted(groups, key=order.index)},
             largest=max(largest, default=0.0) or 1.0,
@@ -110,22 +110,22 @@ class _Arcs:
     def best_tree(self) -> Markup:
         """Draw the best tree with the gap of each arc."""
         e, arcs, close = self.e, [], self.e.close_calls
-        for loss in e.losses:
-            label = e.best.labels[loss.mod - 1] if e.best.labels else ""
-            kind = "close" if loss.mod in close else "forced" if loss.forced else ""
-            name = f"{self.arc(loss.head, loss.mod)}{f', {label}' if label else ''}"
-            arcs.append(Arc(loss.head, loss.mod, label, kind, f"{name}: {self._loss(loss)}"))
+        for gap in e.gaps:
+            label = e.best.labels[gap.mod - 1] if e.best.labels else ""
+            kind = "close" if gap.mod in close else "forced" if gap.forced else ""
+            name = f"{self.arc(gap.head, gap.mod)}{f', {label}' if label else ''}"
+            arcs.append(Arc(gap.head, gap.mod, label, kind, f"{name}: {self._gap(gap)}"))
         return self._image(graph_arcs(arcs, e.best.enhanced), 0, "The best tree")
 
-    def _loss(self, loss: ArcLoss) -> str:
+    def _gap(self, gap: ArcGap) -> str:
         """Describe the best tree without an arc."""
-        if loss.forced:
+        if gap.forced:
             return "the only candidate that any tree can use"
-        if not loss.heads:
+        if not gap.heads:
             return "no tree without it was found within the limits"
-        size = "" if loss.exact else "at most "
-        instead = self.word(loss.heads[loss.mod - 1])
-        return f"without it {size}{number(loss.loss)} lost: {instead} instead"
+        size = "" if gap.exact else "at most "
+        instead = self.word(gap.heads[gap.mod - 1])
+        return f"without it {size}{number(gap.gap)} lost: {instead} instead"
 
     def rival(self, k: int) -> dict[str, Any]:
         """Return tree k (from 0) and its differences from the best tree for the template."""

@@ -16,7 +16,7 @@ from bbparse.treebank import Sentence
 from bbparse.treebank.encode import attribute_values, encode
 
 #: Largest number that a label may have.
-MOST_LABELS = 1023
+MAX_LABEL = 1023
 
 ROOT = "<root>"
 """The value of the root, word 0, in the lists of a view."""

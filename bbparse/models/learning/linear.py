@@ -26,7 +26,7 @@ from bbparse.runtime.progress import watched
 # which gains 0.1 % of the labels.
 _PRUNER_START, _LABELLER_START = 0.01, 5.0
 # Smaller weights of labels are dropped: they are half of the non-zero ones and gain nothing.
-_LEAST_WEIGHT = 0.03
+_MIN_WEIGHT = 0.03
 _NOTHING = Checkpoint()
 _WEIGHTS: dict[str, Rule] = {"weights": (INTS, 1, None)}
 
@@ -97,9 +97,9 @@ class Learner:
 
 def choice_gradient(scores: Float64s, gold: Flags, axis: int) -> Float64s:
     """Return the gradient of the log-likelihood of gold choices among the scores along an axis."""
-    chances = np.exp(scores - scores.max(axis, keepdims=True))
-    chances /= chances.sum(axis, keepdims=True)
-    return np.where(gold.any(axis, keepdims=True), gold - chances, 0.0)
+    probabilities = np.exp(scores - scores.max(axis, keepdims=True))
+    probabilities /= probabilities.sum(axis, keepdims=True)
+    return np.where(gold.any(axis, keepdims=True), gold - probabilities, 0.0)
 
 
 def train_pruner(config: Configuration, data: TrainingData, chosen: Longs) -> NDArray[np.int32]:
@@ -175,7 +175,7 @@ def train_labeller(config: Configuration, data: TrainingData) -> Labeller | None
             learner.step(*fired, choice_gradient(scores, gold, 1))
             learner.tick()
     weights = learner.average() * QUANTUM
-    weights[np.abs(weights) < _LEAST_WEIGHT] = 0.0
+    weights[np.abs(weights) < _MIN_WEIGHT] = 0.0
     limit = np.iinfo(np.int16).max
     labeller.weights[:] = np.clip(np.rint(weights / LABEL_QUANTUM), -limit, limit)
     return labeller

@@ -33,7 +33,7 @@ _TOKENIZER_SEED = 3
 #: "auto" trains a projective model if fewer of the training trees are non-projective. With few
 #: such trees a non-projective model would gain less in them than it loses in the others, in
 #: accuracy and speed.
-LEAST_CROSSING = 0.05
+MIN_CROSSING = 0.05
 
 
 class TextModels(NamedTuple):
@@ -178,11 +178,11 @@ def _with_projectivity(
     if config.model.projective == "auto":
         crossing = sum(not is_projective(sentence.heads) for sentence in sentences)
         share = crossing / len(sentences)
-        projective = share < LEAST_CROSSING
+        projective = share < MIN_CROSSING
         say(
             f"model.projective = {str(projective).lower()}: arcs cross in {100 * share:.1f} % of"
             f" the training trees, {'less' if projective else 'no less'} than"
-            f" {100 * LEAST_CROSSING:g} %"
+            f" {100 * MIN_CROSSING:g} %"
         )
         config = config.with_("model", projective=projective)
     return config

@@ -466,10 +466,10 @@ class NetworkScores:
         """Score the labels of arcs, float32[A, L]."""
         return self._alone.label_scores(BatchArcs.of([(head, mod)]))
 
-    def log_odds(self, head: Ints, mod: Ints) -> Float64s:
+    def log_probabilities(self, head: Ints, mod: Ints) -> Float64s:
         """Return the log-probabilities of arcs among all arcs of their modifiers, float64[A]."""
-        odds: Float64s = self.scores[head, mod] - self.totals[mod]
-        return odds
+        found: Float64s = self.scores[head, mod] - self.totals[mod]
+        return found
 
 
 @dataclass(slots=True, eq=False)

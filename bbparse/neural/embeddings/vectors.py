@@ -2,7 +2,7 @@
 
 The file is read line by line. The vectors of words in the treebank are kept, and the first ones of
 the file, usually those of the most frequent words. Each dimension is standardised over them, and
-each vector is quantised to 8 bits with its own scale, so 20,000 words of 300 dimensions take 6 MB.
+each vector is quantized to 8 bits with its own scale, so 20,000 words of 300 dimensions take 6 MB.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _NUMBER = re.compile(rb"[-+]?[.]?[0-9][0-9.]*(e[-+]?[0-9]+)?", re.IGNORECASE)
 class WordVectors(Embeddings):
     """Vectors of words in NFC; a word without one has the vector of its lower-cased form.
 
-    Arguments are sorted hashes of the words, uint64[V], quantised vectors, int8[V, width], and the
+    Arguments are sorted hashes of the words, uint64[V], quantized vectors, int8[V, width], and the
     scale of each, float32[V]. The note has ``name``, ``hash`` and ``dimension`` of the file.
     `EmbeddingsError` if the arguments do not fit each other.
     """
@@ -235,7 +235,7 @@ def _numbers(line: bytes, dimension: int, where: str) -> Float32s:
 
 
 def _packed(rows: Float32s) -> tuple[NDArray[np.int8], Float32s]:
-    """Standardise the dimensions of rows and quantise the rows to 8 bits; return also scales."""
+    """Standardise the dimensions of rows and quantize the rows to 8 bits; return also scales."""
     rows -= rows.mean(axis=0, dtype=np.float64).astype(np.float32)
     deviation = rows.std(axis=0, dtype=np.float64).astype(np.float32)
     rows /= np.where(deviation > 0.0, deviation, np.float32(1.0))

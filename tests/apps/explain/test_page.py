@@ -11,7 +11,7 @@ import pytest
 
 from bbparse.apps.explain import explain, page
 from bbparse.apps.explain.charts import number, ordinal, signed
-from bbparse.apps.explain.explanation import Explanation, arc_losses
+from bbparse.apps.explain.explanation import Explanation, arc_gaps
 from bbparse.apps.explain.terms import part_terms
 from bbparse.apps.explain.trace import trace_search
 from bbparse.inference.solve import solve
@@ -165,7 +165,7 @@ def _explanation_of(problem: Any, node_limit: int | None = None) -> Explanation:
         solution,
         trees_of(solution),
         [part_terms(problem, arcs) for arcs in solution.arcs],
-        arc_losses(problem, solution.arcs[0], score, node_limit=node_limit),
+        arc_gaps(problem, solution.arcs[0], score, node_limit=node_limit),
         trace_search(problem, node_limit=node_limit),
         backbone="first",
         families=[],

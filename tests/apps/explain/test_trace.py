@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bbparse.apps.explain import explain, page
-from bbparse.apps.explain.explanation import arc_losses, broken_rules
+from bbparse.apps.explain.explanation import arc_gaps, broken_rules
 from bbparse.apps.explain.terms import PARTS
 from bbparse.apps.explain.trace import trace_search
 from bbparse.core import Problem
@@ -84,28 +84,28 @@ def test_a_search_that_was_cut_short() -> None:
 
 
 def check_against_all_trees(p: Problem) -> set[bool]:
-    """Compare all losses of the best tree with the definition; whether arcs were forced."""
+    """Compare all gaps of the best tree with the definition; whether arcs were forced."""
     solution = solve(p, explain=False)
     if not len(solution):
         return set()
     trees = enumerate_trees(p)
     rounding = 1e-11 * (1.0 + spread(p))
-    losses = arc_losses(p, solution.arcs[0], float(solution.scores[0]))
-    assert [loss.mod for loss in losses] == list(range(1, p.n_words + 1))
-    for loss, arc in zip(losses, solution.arcs[0].tolist()):
-        assert loss.head == p.arc_head[arc] and loss.exact
+    gaps = arc_gaps(p, solution.arcs[0], float(solution.scores[0]))
+    assert [gap.mod for gap in gaps] == list(range(1, p.n_words + 1))
+    for gap, arc in zip(gaps, solution.arcs[0].tolist()):
+        assert gap.head == p.arc_head[arc] and gap.exact
         pair = (p.arc_head[arc], p.arc_mod[arc])
         copies = {a for a in range(len(p.arc_head)) if (p.arc_head[a], p.arc_mod[a]) == pair}
         without = [score for score, tree in trees if not copies & set(tree)]
         if not without:
-            assert loss.loss == math.inf and loss.forced
+            assert gap.gap == math.inf and gap.forced
             continue
-        assert loss.loss == pytest.approx(trees[0][0] - without[0], abs=rounding)
-        assert loss.loss >= -rounding
-        assert loss.heads[loss.mod - 1] != loss.head
+        assert gap.gap == pytest.approx(trees[0][0] - without[0], abs=rounding)
+        assert gap.gap >= -rounding
+        assert gap.heads[gap.mod - 1] != gap.head
         if p.arc_label is None:
-            assert p.score([-1, *loss.heads]) == pytest.approx(without[0], abs=rounding)
-    return {loss.forced for loss in losses}
+            assert p.score([-1, *gap.heads]) == pytest.approx(without[0], abs=rounding)
+    return {gap.forced for gap in gaps}
 
 
 @pytest.mark.parametrize("factors", [0, 12])
@@ -123,7 +123,7 @@ def test_what_there_is_no_time_for_is_not_known() -> None:
     parser, sentence = toy.parser(), toy.dev_sentences()[0]
     late = explain(parser, sentence, deadline=Deadline.after(0.0))
     whole = explain(parser, sentence)
-    assert not any(loss.exact for loss in late.losses if not loss.forced)
+    assert not any(gap.exact for gap in late.gaps if not gap.forced)
     assert [t.features for t in late.terms[0] if t.kind in PARTS] != []
     assert not any(t.features for t in late.terms[0] if t.kind in PARTS)
     assert any(t.features for t in whole.terms[0] if t.kind in PARTS)

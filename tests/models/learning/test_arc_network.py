@@ -220,7 +220,7 @@ def test_learning_and_parsing_have_the_same_scores(outside: RandomEmbeddings | N
     scores = network(data.values, None if outside is None else outside(sentences))
     for one, sentence in zip(scores.sentences(), sentences):
         head, mod = np.array(sentence.heads, np.int32), np.arange(1, sentence.n_words + 1)
-        total -= one.log_odds(head, mod.astype(np.int32)).sum()
+        total -= one.log_probabilities(head, mod.astype(np.int32)).sum()
         own = one.label_scores(head, mod.astype(np.int32)).astype(float)
         right = [labels.index(label) for label in sentence.deprels]
         total += (np.logaddexp.reduce(own, axis=1) - own[mod - 1, right]).sum()

@@ -66,7 +66,7 @@ def test_training_sentences_are_scored_by_networks_that_did_not_see_them() -> No
             assert p.arc_head.tolist() == head.tolist() and p.arc_mod.tolist() == mod.tolist()
             assert not len(p.factor_score)
             assert alone.scores is not None
-            scores = alone.scores.log_odds(head, mod)
+            scores = alone.scores.log_probabilities(head, mod)
             assert np.array_equal(p.arc_score, np.rint(scores / QUANTUM) * QUANTUM)
             best = alone.scores.label_scores(head, mod).argmax(axis=1)
             assert data.arc_labels[i].tolist() == (1 + best).tolist()

@@ -58,7 +58,7 @@ def everything(scores: NetworkScores) -> Arrays:
         **table,
         "scores": scores.scores,
         "labels": scores.label_scores(*arcs),
-        "odds": scores.log_odds(*arcs),
+        "odds": scores.log_probabilities(*arcs),
     }
 
 
@@ -102,7 +102,7 @@ def test_all_scores_are_as_defined(case: tuple[int, str], width: int) -> None:
         assert close(found.scores, expected) and found.scores.shape == (n + 1, n + 1)
         arcs = all_arcs(n)
         totals = np.logaddexp.reduce(expected[:, 1:], axis=0)
-        assert close(found.log_odds(*arcs), expected[arcs] - totals[arcs[1] - 1])
+        assert close(found.log_probabilities(*arcs), expected[arcs] - totals[arcs[1] - 1])
         labels = [plain.labels(h, m) for h, m in zip(*arcs)]
         assert close(found.label_scores(*arcs), labels)
         some = rng.random(len(arcs[0])) < (0.7 if n < 10 else 0.05)
