@@ -23,6 +23,7 @@ from bbparse.neural.ragged import Ragged
 from bbparse.neural.sequence import (
     Dropout,
     SequenceNetwork,
+    dropout,
     in_sentence,
     known_rows,
     mean_of,
@@ -138,14 +139,14 @@ def _label_scores(
 ) -> tuple[Float32s, Backward]:
     """Return the scores of all labels of the elements of a batch, float32[R, L or more]."""
     state, back_state = in_sentence(w, kinds, batch, words, noise, rate)
-    kept = None if noise is None else noise.mask(state.shape, rate)
-    hidden, back_hidden = linear(w, "end", state if kept is None else state * kept)
+    state, back_dropout = dropout(state, noise, rate)
+    hidden, back_hidden = linear(w, "end", state)
     np.maximum(hidden, np.float32(0.0), out=hidden)
     scores, back_labels = linear(w, "label", hidden)
 
     def backward(d_scores: Float32s) -> Float32s:
-        d_state = back_hidden(back_labels(d_scores) * (hidden > 0.0))
-        return back_state(d_state if kept is None else d_state * kept)
+        d_hidden = back_labels(d_scores) * (hidden > 0.0)
+        return back_state(back_dropout(back_hidden(d_hidden)))
 
     return scores, backward
 
@@ -178,11 +179,11 @@ class LabelLearner:
         )
 
     def loss(
-        self, chosen: Sequence[int], vectors: Sequence[Float32s] | None = None, dropout: bool = True
+        self, chosen: Sequence[int], vectors: Sequence[Float32s] | None = None, noisy: bool = True
     ) -> tuple[Longs, float]:
         """Add the gradients of a batch; return the rows of its elements and its mean loss."""
         settings, learner = self.settings, self.learner
-        w, noise = learner.weights, learner.noise if dropout else None
+        w, noise = learner.weights, learner.noise if noisy else None
         batch = Ragged.of([len(self.rows[i]) for i in chosen])
         rows = np.concatenate([self.rows[i] for i in chosen]).astype(np.int64)
         gold = np.concatenate([self.gold[i] for i in chosen])

@@ -94,6 +94,14 @@ class Dropout:
             vectors[unknown] = 0.0
 
 
+def dropout(x: Float32s, noise: Dropout | None, rate: float) -> tuple[Float32s, Backward]:
+    """Set a fraction of the numbers to 0, and scale the others; without `noise`, change nothing."""
+    if noise is None:
+        return x, lambda d_out: d_out
+    factors = noise.mask(x.shape, rate)
+    return x * factors, lambda d_out: d_out * factors
+
+
 class SequenceNetwork:
     """Vectors of attributes and weights of layers.
 
@@ -290,29 +298,22 @@ def in_sentence(
     rate: float = 0.0,
 ) -> tuple[Float32s, Backward]:
     """Return the vectors of words in context, float32[R, width], from their sums ``words``."""
-    first_kept = None
-    if noise is not None:
-        first_kept = noise.mask(words.shape, rate)
-        words = words * first_kept
+    words, back_words = dropout(words, noise, rate)
     new, back_new = layers.convolution(w, "c0", words, batch)
     state, back_norm = layers.normalisation(w, "n0", new)
-    steps: list[tuple[Backward, Backward, Float32s | None]] = []
+    steps: list[tuple[Backward, Backward, Backward]] = []
     for i, kind in enumerate(kinds, start=1):
         layer = layers.recurrence if kind == "r" else layers.convolution
         new, back_layer = layer(w, f"{kind}{i}", state, batch)
-        kept = None
-        if noise is not None:
-            kept = noise.mask(new.shape, rate)
-            new = new * kept
+        new, back_dropout = dropout(new, noise, rate)
         state, back = layers.normalisation(w, f"n{i}", state + new)
-        steps.append((back, back_layer, kept))
+        steps.append((back, back_dropout, back_layer))
 
     def backward(d_state: Float32s) -> Float32s:
-        for back, back_layer, kept in reversed(steps):
+        for back, back_dropout, back_layer in reversed(steps):
             d_state = back(d_state)
-            d_state = d_state + back_layer(d_state if kept is None else d_state * kept)
-        d_words = back_new(back_norm(d_state))
-        return d_words if first_kept is None else d_words * first_kept
+            d_state = d_state + back_layer(back_dropout(d_state))
+        return back_words(back_new(back_norm(d_state)))
 
     return state, backward
 

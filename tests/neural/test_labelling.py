@@ -88,7 +88,7 @@ def test_learning_and_labelling_have_the_same_scores(embeddings: Embeddings | No
         learner.learner.weights.values[name][:] = array
     learner.learner.vectors.weights[:] = network.vectors * QUANTUM
     vectors = None if embeddings is None else embeddings(toy.sentences()[:20])
-    _, loss = learner.loss(range(20), vectors, dropout=False)
+    _, loss = learner.loss(range(20), vectors, noisy=False)
     lost = words = 0.0
     for scores, gold in zip(network.scores(values_of(20), vectors), learner.gold):
         for own, right in zip(scores, gold.T):
@@ -110,7 +110,7 @@ def test_gradients_are_those_of_the_loss() -> None:
         weights += 0.1 * random.standard_normal(weights.shape).astype(np.float32)
 
     def loss() -> float:
-        return learner.loss(range(6), vectors, dropout=False)[1]
+        return learner.loss(range(6), vectors, noisy=False)[1]
 
     assert_gradients(learner.learner, loss, 2e-3, rel=0.03, abs=2e-3)
 

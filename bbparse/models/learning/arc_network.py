@@ -30,7 +30,7 @@ from bbparse.neural.learner import NetworkLearner, label_loss, touched_rows
 from bbparse.neural.mixture import passes, vocabulary
 from bbparse.neural.packing import rounded
 from bbparse.neural.ragged import Ragged
-from bbparse.neural.sequence import in_sentence, known_rows, sums_of_words
+from bbparse.neural.sequence import dropout, in_sentence, known_rows, sums_of_words
 from bbparse.runtime.arrays import Float32s, Hashes, Ints, Longs
 from bbparse.treebank import is_projective
 from bbparse.treebank.encode import encode
@@ -140,10 +140,10 @@ class ArcLearner:
         rows, _ = self.loss(chosen, trees=done >= _BEFORE_TREES)
         return touched_rows(rows)
 
-    def loss(self, chosen: Sequence[int], trees: bool, dropout: bool = True) -> tuple[Longs, float]:
+    def loss(self, chosen: Sequence[int], trees: bool, noisy: bool = True) -> tuple[Longs, float]:
         """Add the gradients of a batch; return the rows of its words and its loss per word."""
         settings, learner, w = self.settings, self.learner, self.learner.weights
-        noise = learner.noise if dropout else None
+        noise = learner.noise if noisy else None
         examples = [self.examples[i] for i in chosen]
         batch = Ragged.of([len(example.heads) for example in examples])
         rows = np.concatenate([example.rows for example in examples]).astype(np.int64)
@@ -158,8 +158,8 @@ class ArcLearner:
             noise.hide(rows, vectors, *rates, N_LEXICAL)
         words = sums_of_words(w, rows, learner.vectors.weights, vectors)
         state, back_state = in_sentence(w, learner.kinds, batch, words, noise, settings.dropout)
-        kept = None if noise is None else noise.mask(state.shape, settings.dropout)
-        ends, back_ends = linear(w, "end", state if kept is None else state * kept)
+        state, back_dropout = dropout(state, noise, settings.dropout)
+        ends, back_ends = linear(w, "end", state)
         ends *= self.share
         n_words = float(sum(len(example.heads) - 1 for example in examples))
         layout, sizes = (batch.first, batch.size), (settings.biaffine_dim, settings.arc_mlp_dim)
@@ -191,12 +191,11 @@ class ArcLearner:
         )
         if self.labels:
             loss += self._labels_loss(batch, ends, heads, labels, d_ends, 1.0 / n_words)
-        d_state = back_ends(d_ends * self.share)
+        d_state = back_dropout(back_ends(d_ends * self.share))
         # The same for all heads of a word, it changes no probability: what rounding leaves of its
         # gradient would let it grow, until scores have no digits left for what counts.
         w.gradients["end_b"][: settings.biaffine_dim] = 0.0
-        d_words = back_state(d_state if kept is None else d_state * kept)
-        learner.add_words(rows, d_words, vectors)
+        learner.add_words(rows, back_state(d_state), vectors)
         return rows, loss / n_words
 
     def _labels_loss(

@@ -168,7 +168,7 @@ def test_the_loss_is_as_defined_and_its_gradients_are_slopes(
     w.values["arc_out"] *= 4.0  # the first sentence has arcs in its trees that others would not
     assert sum(not one.projective for one in learner.examples) == 2
     sentences = [sentences[i] for i in chosen]
-    rows, found = learner.loss(chosen, trees, dropout=False)
+    rows, found = learner.loss(chosen, trees, noisy=False)
     p = {name: array.astype(float) for name, array in w.values.items()}
     p["vectors"] = learner.learner.vectors.weights.astype(float)
 
@@ -184,7 +184,7 @@ def test_the_loss_is_as_defined_and_its_gradients_are_slopes(
     assert_slopes(loss, own, gradients, np.random.default_rng(3), 4)
     # gradients are added to those there are
     before = {name: gradient.copy() for name, gradient in gradients.items()}
-    again, other = learner.loss(chosen, trees, dropout=False)
+    again, other = learner.loss(chosen, trees, noisy=False)
     assert np.array_equal(rows, again) and other == found
     assert all(np.allclose(gradients[name], 2.0 * before[name], atol=1e-6) for name in p)
 
@@ -196,7 +196,7 @@ def test_gradients_are_those_of_what_dropout_leaves() -> None:
         learner.learner.noise.random = np.random.default_rng(4)
         return learner.loss(range(5), True)[1]
 
-    assert loss() != learner.loss(range(5), True, dropout=False)[1]
+    assert loss() != learner.loss(range(5), True, noisy=False)[1]
     assert_gradients(learner.learner, loss, 5e-4, 1e-3, 2e-3, rel=0.02)
 
 
@@ -225,7 +225,7 @@ def test_learning_and_parsing_have_the_same_scores(outside: RandomEmbeddings | N
         right = [labels.index(label) for label in sentence.deprels]
         total += (np.logaddexp.reduce(own, axis=1) - own[mod - 1, right]).sum()
     words = sum(s.n_words for s in sentences)
-    _, found = learner.loss(range(12), False, dropout=False)
+    _, found = learner.loss(range(12), False, noisy=False)
     assert found == pytest.approx(total / words, rel=1e-3)
 
 
