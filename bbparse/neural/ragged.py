@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from bbparse.runtime.errors import TreebankError
 from bbparse.runtime.options import check_type
 from bbparse.treebank import Sentence
 from bbparse.treebank.sections import SECTION_WORDS
+
+T = TypeVar("T")
 
 
 class Ragged(NamedTuple):
@@ -25,6 +27,21 @@ class Ragged(NamedTuple):
         """Lay out sentences with these numbers of words, one after the other."""
         size = np.array(sizes, np.int64)
         return cls(np.cumsum(size) - size, size)
+
+
+def grouped(items: Iterable[T], size: Callable[[T], int], limit: int) -> Iterator[list[T]]:
+    """Yield items in groups whose sizes add up to at most `limit`; a larger item is alone."""
+    group: list[T] = []
+    total = 0
+    for item in items:
+        n = size(item)
+        if group and total + n > limit:
+            yield group
+            group, total = [], 0
+        group.append(item)
+        total += n
+    if group:
+        yield group
 
 
 def batches(sentences: Iterable[Sentence], together: bool = True) -> Iterator[list[Sentence]]:

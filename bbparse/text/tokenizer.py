@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.neural.labelling import LabelNetwork
+from bbparse.neural.ragged import grouped
 from bbparse.runtime.archive import Fields, Rule, reading_part
 from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.errors import ModelError
@@ -68,20 +69,6 @@ class Token(NamedTuple):
     start: int  #: Offset of its first character in the text.
     end: int  #: Offset after its last character.
     words: tuple[str, ...]  #: Forms of its words: several for a multiword token.
-
-
-def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
-    """Yield texts in batches of about the size of a window; a long text is a batch by itself."""
-    batch: list[str] = []
-    length = 0
-    for text in texts:
-        if batch and length + len(text) > _WINDOW:
-            yield batch
-            batch, length = [], 0
-        batch.append(text)
-        length += len(text)
-    if batch:
-        yield batch
 
 
 def contexts(kinds_of_text: NDArray[np.int64]) -> tuple[list[str], NDArray[np.int64]]:
@@ -167,7 +154,7 @@ class Tokenizer:
 
         Long texts are scored in overlapping windows, so that memory stays bounded.
         """
-        for batch in _batches(text.rstrip() or " " for text in texts):
+        for batch in grouped((text.rstrip() or " " for text in texts), len, _WINDOW):
             joined = " ".join(batch)  # no attribute reaches beyond a space
             values, all_kinds = encode_characters(joined), kinds_of(joined)
             windows, kinds, start = [], [], 0

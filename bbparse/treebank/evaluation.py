@@ -83,9 +83,9 @@ _NEEDS = {
     "blex": ("lemmas",),
     "elas": ("graph",),
     "eulas": ("graph",),
+    **dict.fromkeys(("crossing_precision", "crossing_recall", "crossing_f1"), ("crossing",)),
 }
 _COLUMNS = ("upos", "xpos", "feats", "lemmas")
-_CROSSING = ("crossing_precision", "crossing_recall", "crossing_f1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ class Tally:
         self._rows = array("q")
         self._left_out = left_out
         # gold, predicted
-        self._has = {column: [False, False] for column in (*_COLUMNS, "graph")}
+        self._has = {column: [False, False] for column in (*_COLUMNS, "graph", "crossing")}
 
     def __len__(self) -> int:
         """Return the number of sentences so far."""
@@ -195,6 +195,8 @@ class Tally:
             "crossing_predicted": len(predicted_crossing),
             "crossing_right": sum(right[m - 1] for m in crossing & predicted_crossing),
         }
+        if crossing | predicted_crossing:
+            self._has["crossing"] = [True, True]
         if tags is not None:
             graphs = [collapsed_graph(sentence, self._left_out) for sentence in (gold, tags)]
             for side, sentence in enumerate((gold, tags)):
@@ -213,17 +215,11 @@ class Tally:
     def measures(self) -> list[str]:
         """Names of the measures that the sentences so far have data for."""
         columns = {column for column, has in self._has.items() if all(has)}
-        names = [name for name in MEASURES if columns.issuperset(_NEEDS.get(name, ()))]
-        if not self._total("crossing_gold") + self._total("crossing_predicted"):
-            names = [name for name in names if name not in _CROSSING]
-        return names
-
-    def _total(self, count: str) -> int:
-        return sum(self._rows[COUNTS.index(count) :: len(COUNTS)])
+        return [name for name in MEASURES if columns.issuperset(_NEEDS.get(name, ()))]
 
     def scores(self) -> Scores:
         """Return the scores over all sentences so far."""
-        total = {name: self._total(name) for name in COUNTS}
+        total = {name: sum(self._rows[i :: len(COUNTS)]) for i, name in enumerate(COUNTS)}
         values: dict[str, Any] = fractions(total, {name: MEASURES[name] for name in self.measures})
         return Scores(total["sentences"], total["words"], total["words_no_punct"], **values)
 

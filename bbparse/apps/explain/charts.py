@@ -23,10 +23,6 @@ def signed(value: float, digits: int = 2) -> str:
     return ("+" if value >= 0 else "") + number(value, digits)
 
 
-def grouped(n: int) -> str:
-    return f"{n:,}"
-
-
 def ordinal(n: int) -> str:
     """Format as 1st, 2nd, 3rd, …"""
     ending = "th" if 10 <= n % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
@@ -34,7 +30,7 @@ def ordinal(n: int) -> str:
 
 
 #: Filters of the templates by name.
-FILTERS = {f.__name__: f for f in (counted, grouped, number, signed)}
+FILTERS = {f.__name__: f for f in (counted, number, signed)}
 
 
 def ticks(low: float, high: float, most: int) -> list[float]:

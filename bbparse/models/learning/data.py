@@ -19,7 +19,7 @@ from bbparse.runtime.progress import watched
 from bbparse.text.tagger import Tagger
 from bbparse.treebank import Sentence, is_projective, read_conllu
 from bbparse.treebank.encode import encode
-from bbparse.treebank.sentence import miscs
+from bbparse.treebank.sentence import misc_values
 
 #: Mean confidence of the arcs of a silver sentence below which it is left out.
 MIN_CONFIDENCE = 0.9
@@ -172,10 +172,5 @@ class Silver:
 
 def _is_sure(sentence: Sentence) -> bool:
     """Return True if the arcs have enough confidence, or none because the teacher has none."""
-    values = [
-        float(item.partition("=")[2])
-        for misc in miscs(sentence)
-        for item in misc.split("|")
-        if item.startswith("Confidence=")
-    ]
+    values = [float(x) for texts in misc_values(sentence, "Confidence") for x in texts]
     return not values or sum(values) >= MIN_CONFIDENCE * len(values)

@@ -25,7 +25,7 @@ from bbparse.text.tagger_training import ON_BASE, train_tagger
 from bbparse.text.tokenizer import TOKENIZER_FIELDS, Tokenizer
 from bbparse.text.tokenizer_training import FEW_ELEMENTS, train_tokenizer
 from bbparse.treebank import Sentence, is_projective
-from bbparse.treebank.sentence import check_tree
+from bbparse.treebank.sentence import check_tree, checked_column
 
 # Added to the seed of a model for its tokenizer: the best of seven seeds for English EWT, whose
 # sentences differ by up to 1.1 points of F1.
@@ -109,7 +109,10 @@ def train(  # noqa: PLR0913 – public keywords
         raise TreebankError("there are no training sentences")
     for sentence in (*sentences, *dev):
         check_tree(sentence, single_root=config.model.single_root)
-        _check_labels(sentence)
+        try:  # not only when the model is written
+            checked_column("deprels", sentence.deprels, sentence.n_words)
+        except ValueError as error:
+            raise TreebankError(f"{sentence.place()}: {error}") from None
     families = load_families(config.factors.families if factors is None else factors)
     config = config.with_("factors", families=tuple(specification(family) for family in families))
     if embeddings is not None and not config.network.epochs:
@@ -159,16 +162,6 @@ def _learned(run: Run, families: Sequence[FactorFamily]) -> Model:
     best.notes.update(notes)
     say(f"trained in {time.perf_counter() - started:.0f} s")
     return best
-
-
-def _check_labels(sentence: Sentence) -> None:
-    """Check that labels are text before training, not only when the model is written."""
-    for m, label in enumerate(sentence.deprels, start=1):
-        if not label or any(c in label for c in "\t\n\r"):
-            raise TreebankError(
-                f"{sentence.source or 'input'}, {sentence.name}: word {m} has the label"
-                f" {label!r:.60}, expected text without tabs and breaks, or _ for none"
-            )
 
 
 def _with_projectivity(

@@ -34,6 +34,7 @@ from bbparse.neural.embeddings.windows import LAYERS, word_states
 from bbparse.neural.embeddings.wordpiece import WordPieces
 from bbparse.neural.layers import norm
 from bbparse.neural.packing import split, total_size
+from bbparse.neural.ragged import grouped
 from bbparse.neural.tiles import LANES
 from bbparse.runtime.arrays import Float32s, Ints, Longs
 from bbparse.runtime.errors import EmbeddingsError
@@ -262,14 +263,8 @@ class Bert:
 
     def _read_all(self, windows: Sequence[Sequence[int]]) -> list[Float32s]:
         """Return the states of the pieces of windows, float32[pieces, dimension] each."""
-        states: list[Float32s] = []
-        batch: list[Sequence[int]] = []
-        for window in windows:
-            batch.append(window)
-            if sum(len(ids) + 2 for ids in batch) >= _ROWS:
-                states += self._read(batch)
-                batch = []
-        return states + self._read(batch) if batch else states
+        batches = grouped(windows, lambda ids: len(ids) + 2, _ROWS)
+        return [states for batch in batches for states in self._read(batch)]
 
     def _read(self, windows: Sequence[Sequence[int]]) -> list[Float32s]:
         """Return the states of the pieces of windows, float32[pieces, dimension] each."""

@@ -71,21 +71,17 @@ class WordVectors(Embeddings):
     def __call__(self, sentences: Sequence[Sentence]) -> list[Float32s]:
         """Return the vectors of each sentence, float32[n_words, width]."""
         forms = list(chain.from_iterable(sentence.forms for sentence in sentences))
-        indices = self._rows_of(forms)
+        indices = self._search(forms)
+        missing = np.flatnonzero(indices < 0)
+        if len(missing):
+            indices[missing] = self._search([forms[i].lower() for i in missing])
         vectors = self._rows[indices] * self._scales[indices, np.newaxis]
         vectors[indices < 0] = 0.0
         ends = np.cumsum([sentence.n_words for sentence in sentences])
         return np.split(vectors, ends[:-1])
 
-    def _rows_of(self, forms: list[str]) -> NDArray[np.int64]:
-        """Return the rows of words; -1 for words without a vector."""
-        indices = self._search(forms)
-        missing = np.flatnonzero(indices < 0)
-        if len(missing):
-            indices[missing] = self._search([forms[i].lower() for i in missing])
-        return indices
-
     def _search(self, forms: list[str]) -> NDArray[np.int64]:
+        """Return the rows of words; -1 for words without a vector."""
         return places_among(self._keys, _keys_of(forms))
 
     def to_fields(self) -> Fields:
