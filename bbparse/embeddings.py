@@ -1,7 +1,5 @@
 """Pretrained embeddings: word vectors from a file, or the states of a contextual encoder."""
 
-from __future__ import annotations
-
 from bbparse.neural.embeddings import (
     Embeddings,
     EncoderStates,

@@ -64,8 +64,6 @@ names the arcs of a factor, and a table of templates gives the features. The pac
 ``bbparse_families`` has the families of Qian & Liu 2013 §4.3 in both styles.
 '''
 
-from __future__ import annotations
-
 from bbparse.models.factors.batch import FactorBatch
 from bbparse.models.factors.family import Arc, FactorFamily, check_family
 from bbparse.models.factors.table import Feature

@@ -1,7 +1,5 @@
 """Models: configuration, factor families, scoring, learning, and model files."""
 
-from __future__ import annotations
-
 from bbparse.runtime.errors import ModelError
 from bbparse.runtime.shipped import Shipped
 

@@ -1,7 +1,5 @@
 """Running text as sentences of words, and their tags: tokenization, segmentation, tagging."""
 
-from __future__ import annotations
-
 from bbparse.text.segmentation import sentences_of_text
 
 __all__ = ["sentences_of_text"]

@@ -4,8 +4,6 @@ The solver and charts of bbparse compute everything, sentence by sentence in flo
 PyTorch only provides scores and receives gradients.
 """
 
-from __future__ import annotations
-
 try:
     import torch as _torch  # noqa: F401
 except ImportError as error:

@@ -1,7 +1,5 @@
 """Sentences with or without trees: read, write, check and compare them."""
 
-from __future__ import annotations
-
 from bbparse.treebank.evaluation import evaluate
 from bbparse.treebank.reading import read_conllu
 from bbparse.treebank.sentence import NO_HEAD, Sentence

@@ -153,12 +153,7 @@ def _print_scores(
     gold_sentences = list(read_conllu(gold, require_heads=True))
     files = [_in_order(gold_sentences, path, True) for path in others]
     for path, sentences in zip((gold, *others), (gold_sentences, *files)):
-        rooted = [sentence for sentence in sentences if sentence.heads.count(0) > 1]
-        if rooted:
-            say(
-                f"warning: {rooted[0].place()}: {rooted[0].heads.count(0)} roots, expected one; the"
-                f" official scorer refuses {path}, with {len(rooted)} such sentences"
-            )
+        _warn_of_roots(path, sentences)
     forms = [sentence.forms for sentence in gold_sentences]
     if any([sentence.forms for sentence in sentences] != forms for sentences in files):
         if by or against is not None:
@@ -202,6 +197,16 @@ def _print_scores(
     for file, breakdowns in zip("AB", tables):
         for name, rows_of in breakdowns.items():
             click.echo(f"\n{f'{file}, ' if len(files) > 1 else ''}by {name}\n{_aligned(rows_of)}")
+
+
+def _warn_of_roots(path: str, sentences: Sequence[Sentence]) -> None:
+    """Warn of sentences with several roots, which the official scorer refuses."""
+    rooted = [sentence for sentence in sentences if sentence.heads.count(0) > 1]
+    if rooted:
+        say(
+            f"warning: {rooted[0].place()}: {rooted[0].heads.count(0)} roots, expected one; the"
+            f" official scorer refuses {path}, with {len(rooted)} such sentences"
+        )
 
 
 def _in_order(first: Sequence[Sentence], path: str, heads: bool = False) -> Sequence[Sentence]:
@@ -290,7 +295,7 @@ def _print_json(report: object) -> None:
 def _print_text_scores(scores: dict[str, MatchCounts], as_json: bool) -> None:
     """Print the F1 of aligned words."""
     if as_json:
-        click.echo(json.dumps({name: counts.f1 for name, counts in scores.items()}, indent=2))
+        _print_json({name: counts.f1 for name, counts in scores.items()})
         return
     titles = {**_TITLES, **TAGS, "las": _TITLES["las_universal"]}
     rows = [["%", "F1", "precision", "recall"]]

@@ -51,11 +51,7 @@ def parse_corpus(
     with locked(folder) as word:
         manifest = Manifest(folder)
         tasks = [Task(shard, folder / name, spec.digest) for name, shard in outputs.items()]
-        known = manifest.entries
-        with ThreadPoolExecutor() as threads:  # hash files in parallel
-            done = threads.map(lambda task: task.is_done(known.get(task.output.name)), tasks)
-            rows = zip(tasks, watched(done, "checked", " shards"))
-            todo = [task for task, is_done in rows if not is_done]
+        todo = _not_done(tasks, manifest)
         sizes = {task.output.name: task.shard.stat().st_size for task in todo}
         todo.sort(key=lambda task: -sizes[task.output.name])  # so that all workers end together
         about = {"model": Path(spec.model).name, "spec_sha256": spec.digest, **spec.description}
@@ -95,6 +91,15 @@ def parse_corpus(
                 tidy()
         manifest.write(about)
     return counts
+
+
+def _not_done(tasks: list[Task], manifest: Manifest) -> list[Task]:
+    """Return the tasks whose outputs an earlier run has not made; files are hashed in parallel."""
+    known = manifest.entries
+    with ThreadPoolExecutor() as threads:
+        done = threads.map(lambda task: task.is_done(known.get(task.output.name)), tasks)
+        rows = zip(tasks, watched(done, "checked", " shards"))
+        return [task for task, is_done in rows if not is_done]
 
 
 def _check_spans(spans: Spans, shards: Iterable[Path]) -> None:

@@ -1,7 +1,5 @@
 """Explanations of a best tree: its arcs, its rivals, its score, its proof, and a page of all."""
 
-from __future__ import annotations
-
 from bbparse.apps.explain.explanation import explain
 from bbparse.apps.explain.page import page
 

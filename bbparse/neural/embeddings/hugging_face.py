@@ -34,6 +34,14 @@ _PIECES: dict[str, type[WordPieces | UnigramPieces]] = {
 }
 #: Numbers of a normal distribution take some N bits in units of 2^(2.05 - N) deviations.
 _NORMAL_BITS = 2.05
+#: Sizes in the note, and their names in the configuration.
+_SIZES = {
+    "layers": "num_hidden_layers",
+    "width": "hidden_size",
+    "inner": "intermediate_size",
+    "heads": "num_attention_heads",
+    "positions": "max_position_embeddings",
+}
 _NEEDED = ("config.json", "tokenizer.json", "model.safetensors")
 
 
@@ -73,34 +81,10 @@ def _read_bert(folder: Path, layers: tuple[int | None, int] | None, bits: float 
         raise ForeignEncoder(f"its pieces are of the kind {kind}, expected {' or '.join(_PIECES)}")
     pieces: Pieces = _PIECES[kind].read(tokenizer)
     weights = read_safetensors(folder / "model.safetensors")
-    depth, width, inner, heads, positions = (
-        entry("config.json", config, name, int)
-        for name in (
-            "num_hidden_layers",
-            "hidden_size",
-            "intermediate_size",
-            "num_attention_heads",
-            "max_position_embeddings",
-        )
-    )
-    lowest, last = layers or (None, depth)
-    if not 1 <= last <= depth:
-        raise EmbeddingsError(f"has {depth} layers, expected {last} or more")
     # the first position of RoBERTa and its relatives is the one after that of padding
     padding = entry("config.json", {"pad_token_id": 1, **config}, "pad_token_id", int)
     first = 0 if config["model_type"] == "bert" else max(0, padding + 1)
-    note = {
-        "layers": last,
-        "width": width,
-        "inner": inner,
-        "heads": heads,
-        "positions": positions - first,
-        "small": entry("config.json", config, "layer_norm_eps", float),
-        "scaled": True,
-        **pieces.settings,
-    }
-    if lowest is not None:
-        note["lowest"] = lowest
+    note = {**_sizes_of(config, layers, first), "scaled": True, **pieces.settings}
     check_sizes(note)
     is_mpnet = config["model_type"] == "mpnet"
     if is_mpnet:
@@ -118,6 +102,20 @@ def _read_bert(folder: Path, layers: tuple[int | None, int] | None, bits: float 
         return array.astype(np.float32, copy=False)
 
     return _rounded(note, pieces, get, first, bits)
+
+
+def _sizes_of(
+    config: dict[str, Any], layers: tuple[int | None, int] | None, first: int
+) -> dict[str, Any]:
+    """Return the sizes of an encoder with these layers, whose positions begin with `first`."""
+    sizes = {size: entry("config.json", config, name, int) for size, name in _SIZES.items()}
+    depth = sizes["layers"]
+    lowest, last = layers or (None, depth)
+    if not 1 <= last <= depth:
+        raise EmbeddingsError(f"has {depth} layers, expected {last} or more")
+    sizes |= {"layers": last, "positions": sizes["positions"] - first}
+    sizes["small"] = entry("config.json", config, "layer_norm_eps", float)
+    return sizes if lowest is None else {**sizes, "lowest": lowest}
 
 
 def _json(folder: Path, file: str) -> dict[str, Any]:
@@ -185,6 +183,18 @@ def _rounded(
         add(f"{i}_out", [f"{attention}.output.dense"])
         add(f"{i}_up", [f"{layer}.intermediate.dense"], f"{i}_")
         add(f"{i}_down", [f"{layer}.output.dense"])
+    return _laid_out(note, pieces, (vectors, units), matrices, numbers)
+
+
+def _laid_out(
+    note: dict[str, Any],
+    pieces: Pieces,
+    of_pieces: tuple[Float32s, Float32s],
+    matrices: dict[str, NDArray[np.int8]],
+    numbers: dict[str, Float32s],
+) -> Bert:
+    """Return the encoder of rounded weights, after checking their shapes."""
+    vectors, units = of_pieces
     shapes = shapes_of(note)
     found: dict[str, NDArray[Any]] = {**matrices, **numbers}
     for name, shape in {**shapes[0], **shapes[1]}.items():

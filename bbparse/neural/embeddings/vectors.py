@@ -140,7 +140,8 @@ def read_vectors(
     digest = blake2b(digest_size=16)
     words: dict[str, int] = {}
     rows: list[Float32s] = []
-    count = announced = dimension = n_repeated = 0
+    count = dimension = n_repeated = 0
+    announced: int | None = None
     with open_source(path) as (stream, name):
         # a limit for each line: not all files are text
         lines = iter(partial(stream.readline, _LONGEST_LINE), b"")
@@ -150,14 +151,8 @@ def read_vectors(
             where = f"{name}, line {number}"
             if number == 1:
                 line = line.removeprefix(b"\xef\xbb\xbf")
-                header = _HEADER.fullmatch(line)
-                dimension = int(header[2]) if header else line.count(b" ")
-                if not 1 <= dimension <= MAX_DIMENSIONS:
-                    raise EmbeddingsError(
-                        f"{where}: {dimension} numbers a word, expected 1 to {MAX_DIMENSIONS}"
-                    )
-                if header:
-                    announced = int(header[1])
+                announced, dimension = _sizes(line, where)
+                if announced is not None:
                     continue
             word = _word(line, dimension, where)
             count += 1
@@ -193,6 +188,17 @@ def read_vectors(
 def _keys_of(words: Iterable[str]) -> NDArray[np.uint64]:
     hashes = [attribute_hash("form", normalize("NFC", word)) for word in words]
     return np.array(hashes, np.uint64)
+
+
+def _sizes(line: bytes, where: str) -> tuple[int | None, int]:
+    """Return the number of words, if a file's first line has it, and that of dimensions."""
+    header = _HEADER.fullmatch(line)
+    dimension = int(header[2]) if header else line.count(b" ")
+    if not 1 <= dimension <= MAX_DIMENSIONS:
+        raise EmbeddingsError(
+            f"{where}: {dimension} numbers a word, expected 1 to {MAX_DIMENSIONS}"
+        )
+    return int(header[1]) if header else None, dimension
 
 
 def _word(line: bytes, dimension: int, where: str) -> str:
