@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from typing import IO, Any
 
@@ -92,20 +92,11 @@ def repair(
     counts: Counter[str] = Counter()
     weights = MiscWeights(key)
 
-    def results() -> Iterator[Repair]:
-        if not search["consistent"]:
-            given = read_conllu(source)
-            for sentence in given if report_file is None else watched(given, "repaired"):
-                yield find_repair(sentence, rules, weights(sentence), settings)
-            return
-        sentences = list(read_conllu(source))
-        found = Consistency(sentences, rules, [*map(weights, sentences)], settings)
-        yield from found.repairs
-        if not found.proved:
-            say("no proof that no other analyses cost less: the search reached its limit")
-
     def repaired(stream: IO[str] | None) -> Iterator[Sentence]:
-        for result in results():
+        given: Iterable[Sentence] = read_conllu(source)
+        if stream is not None and not search["consistent"]:
+            given = watched(given, "repaired")
+        for result in _repairs(given, rules, weights, settings, search["consistent"]):
             sentence = result.sentence
             counts.update(
                 sentences=1,
@@ -131,6 +122,25 @@ def repair(
     say("{} changed in {:,} of {}; {}".format(sizes[0], counts["changed"], sizes[1], left))
     if counts["faulty"]:
         raise click.exceptions.Exit(1)
+
+
+def _repairs(
+    sentences: Iterable[Sentence],
+    rules: Rules,
+    weights: MiscWeights,
+    settings: RepairOptions,
+    consistent: bool,
+) -> Iterator[Repair]:
+    """Yield the repair of each sentence; say if there is no proof that consistency costs least."""
+    if not consistent:
+        for sentence in sentences:
+            yield find_repair(sentence, rules, weights(sentence), settings)
+        return
+    together = list(sentences)
+    found = Consistency(together, rules, [*map(weights, together)], settings)
+    yield from found.repairs
+    if not found.proved:
+        say("no proof that no other analyses cost less: the search reached its limit")
 
 
 class MiscWeights:

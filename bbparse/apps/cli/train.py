@@ -246,15 +246,15 @@ def train(
     quick = about["base"] is not None
     names = None if factors is None else [name for name in factors.split(",") if name]
     teacher, target = about.pop("teacher"), Path(model)
-    if text_from is not None and no_text:
-        raise click.UsageError("--text-from and --no-text exclude each other")
-    if teacher is not None and not raw:
-        raise click.UsageError("--teacher has nothing to parse: give running text with --raw, too")
-    if raw and no_text and teacher is None:
-        raise click.UsageError("--raw with --no-text needs a --teacher that tokenizes and tags")
+    for is_wrong, message in (
+        (text_from is not None and no_text, "--text-from and --no-text exclude each other"),
+        (teacher is not None and not raw, "--teacher has nothing to parse: give --raw, too"),
+        (raw and no_text and teacher is None, "--raw with --no-text needs a --teacher"),
+        (raw and not config.network.epochs, "--raw is for networks, and network.epochs is 0"),
+    ):
+        if is_wrong:
+            raise click.UsageError(message)
     with embedding_loader(about, target) as load:
-        if raw and not config.network.epochs:
-            raise click.UsageError("--raw is for networks, and network.epochs is 0")
         single_root = config.model.single_root
         sentences = _read(treebanks, skip_invalid, single_root)
         dev_sentences = _read([dev], skip_invalid, single_root) if dev is not None else []
@@ -296,15 +296,22 @@ def train(
         if silver is not None:
             by = "a model of TRAIN alone" if teacher is None else Path(teacher).stem
             facts["raw_text"] = {"words": words, "teacher": by}
-        if dev_sentences:
-            facts["results"] = results(parser.model, dev_sentences)
-            say(table(facts["results"]))
-        if facts:  # what the training itself does not know
-            parser.model.notes[NOTE] |= facts
-            parser.save(target)
+        _add_facts(parser, facts, dev_sentences, target)
     for path in temporary:
         path.unlink(missing_ok=True)
     say(f"wrote {target}")
+
+
+def _add_facts(
+    parser: Parser, facts: dict[str, Any], dev: Sequence[Sentence], target: Path
+) -> None:
+    """Add to a model's card what training does not know: these facts, and accuracy on dev."""
+    if dev:
+        facts["results"] = results(parser.model, dev)
+        say(table(facts["results"]))
+    if facts:
+        parser.model.notes[NOTE] |= facts
+        parser.save(target)
 
 
 def _silver(

@@ -225,10 +225,7 @@ def test_what_is_refused_of_raw_text(run: Run, config: Path, tmp_path: Path) -> 
     start = ("train", toy.DEV, "--model", model, "--config")
     for arguments, message in (
         ((*start, net, "--raw", text), "no words, expected running text"),
-        (
-            (*start, net, "--teacher", "english"),
-            "--teacher has nothing to parse: give running text",
-        ),
+        ((*start, net, "--teacher", "english"), "--teacher has nothing to parse: give --raw, too"),
         ((*start, config, "--raw", text), "--raw is for networks, and network.epochs is 0"),
         ((*start, net, "--raw", text, "--no-text"), "--raw with --no-text needs a --teacher"),
     ):
