@@ -21,7 +21,7 @@ from bbparse.models.learning.checkpoint import Checkpoint, digest_of
 from bbparse.models.learning.data import Silver
 from bbparse.models.learning.train import TextModels, train_text_models
 from bbparse.models.model import NOTE
-from bbparse.models.model_file import load_base, load_tagger, save_tagger
+from bbparse.models.model_file import load_base, load_model, load_tagger, save_tagger
 from bbparse.neural.embeddings import Embeddings, fit_base, fit_encoder, read_vectors
 from bbparse.neural.embeddings.encoder import remove_states
 from bbparse.neural.embeddings.vectors import FIRST_WORDS
@@ -243,7 +243,7 @@ def train(
       bbparse train train.conllu --dev dev.conllu --raw text.txt --model en.model
     """
     config, factors = _configured(config_name, about), about.pop("factors")
-    quick = about["base"] is not None
+    base = about["base"]
     names = None if factors is None else [name for name in factors.split(",") if name]
     teacher, target = about.pop("teacher"), Path(model)
     for is_wrong, message in (
@@ -267,7 +267,7 @@ def train(
                     config.learning.seed,
                     embeddings,
                     checkpoint,
-                    quick=quick,
+                    quick=base is not None,
                     silver=silver or (),
                     say=say,
                 )
@@ -297,6 +297,9 @@ def train(
             by = "a model of TRAIN alone" if teacher is None else Path(teacher).stem
             facts["raw_text"] = {"words": words, "teacher": by}
         _add_facts(parser, facts, dev_sentences, target)
+        if base is not None and dev_sentences:
+            alone = results(load_model(base), dev_sentences)
+            say(f"\n{base} itself, which was not trained on this treebank:\n{table(alone)}")
     for path in temporary:
         path.unlink(missing_ok=True)
     say(f"wrote {target}")

@@ -36,7 +36,8 @@ def test_a_model_on_a_base(
     encoder = test_bert.write_encoder(tmp_path / "tiny", weights)
     base, head, again = (tmp_path / f"{name}.model" for name in ("base", "head", "again"))
     assert train(run, small, base, "--encoder", encoder).code == 0
-    assert train(run, small, head, "--base", base).code == 0
+    done = train(run, small, head, "--base", base)
+    assert done.code == 0 and "base.model itself" in done.err and done.err.count("gold tags") == 2
     assert train(run, small, again, "--base", base).code == 0
     assert head.read_bytes() == again.read_bytes() and not list(tmp_path.glob("*.states"))
     fields = set(archive_card(head)) | set(np.load(head).files)
