@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
+from bbparse.runtime.progress import watched
 from bbparse.treebank.sentence import Sentence
 
 #: Most words of a nucleus.
@@ -81,7 +82,7 @@ class Variation:
 
 def variations(sentences: Iterable[Sentence]) -> list[Variation]:
     """Find word sequences with several analyses between the same two words, in order."""
-    kept = list(sentences)
+    kept = list(watched(sentences, "read"))
     connected: set[tuple[str, ...]] = set()
     for sentence in kept:
         forms = [EDGE, *sentence.forms, EDGE]
@@ -91,7 +92,7 @@ def variations(sentences: Iterable[Sentence]) -> list[Variation]:
             if first > 0 and last - first < MAX_WORDS and not is_punct:
                 connected.add(tuple(forms[first - 1 : last + 2]))
     places: defaultdict[tuple[str, ...], list[Occurrence]] = defaultdict(list)
-    for sentence in kept:
+    for sentence in watched(kept, "compared"):
         forms, n = [EDGE, *sentence.forms, EDGE], sentence.n_words
         pairs = ((a, a + size) for a in range(1, n) for size in range(1, min(MAX_WORDS, n - a + 1)))
         for first, last in pairs:

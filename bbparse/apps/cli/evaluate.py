@@ -11,6 +11,7 @@ import click
 
 from bbparse.apps.cli.common import FILE, aligned, command, flag, option, say
 from bbparse.runtime.errors import TreebankError, counted
+from bbparse.runtime.progress import watched
 from bbparse.treebank import Sentence, read_conllu
 from bbparse.treebank.alignment import MatchCounts, evaluate_text
 from bbparse.treebank.breakdown import BREAKDOWNS, breakdown
@@ -150,7 +151,7 @@ def _print_scores(
     """Print the accuracy of one file, or of two and their difference."""
     others = [predicted] if against is None else [predicted, against]
     left_out = enhancements or ""
-    gold_sentences = list(read_conllu(gold, require_heads=True))
+    gold_sentences = _read(gold, True)
     files = [_in_order(gold_sentences, path, True) for path in others]
     for path, sentences in zip((gold, *others), (gold_sentences, *files)):
         _warn_of_roots(path, sentences)
@@ -209,9 +210,13 @@ def _warn_of_roots(path: str, sentences: Sequence[Sentence]) -> None:
         )
 
 
+def _read(path: str, heads: bool = False) -> list[Sentence]:
+    return list(watched(read_conllu(path, require_heads=heads), "read"))
+
+
 def _in_order(first: Sequence[Sentence], path: str, heads: bool = False) -> Sequence[Sentence]:
     """Read a file; sentences that have the same ids as the first file's come in their order."""
-    sentences = list(read_conllu(path, require_heads=heads))
+    sentences = _read(path, heads)
     matched = in_order_of(first, sentences)
     if matched is not sentences:
         say(f"{path}: in another order, matched by sent_id")
@@ -224,7 +229,7 @@ def _print_agreement(
     """Print the chance-corrected agreement of annotators, and the relations they confuse."""
     from bbparse.treebank.reliability import Annotations, rows  # needs numpy
 
-    first = list(read_conllu(paths[0]))
+    first = _read(paths[0])
     annotations = Annotations([first, *(_in_order(first, path) for path in paths[1:])])
     found = dict(rows(annotations, by_relation, resamples))
     if not found:

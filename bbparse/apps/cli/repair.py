@@ -136,7 +136,7 @@ def _repairs(
         for sentence in sentences:
             yield find_repair(sentence, rules, weights(sentence), settings)
         return
-    together = list(sentences)
+    together = list(watched(sentences, "read"))
     found = Consistency(together, rules, [*map(weights, together)], settings)
     yield from found.repairs
     if not found.proved:
