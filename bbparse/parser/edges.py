@@ -9,12 +9,13 @@ its graph has the edges. Otherwise labels are those that the model gives to each
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise, product
 
 import numpy as np
 
-from bbparse.core import Problem
+from bbparse.core import Problem, Solution
 from bbparse.models.factors.tree_family import TreeFamily
 from bbparse.models.factors.view import FactorView
 from bbparse.models.graph.enhancer import Enhancer, Graph
@@ -26,6 +27,7 @@ from bbparse.runtime.errors import TreebankError
 from bbparse.treebank import Sentence
 from bbparse.treebank.graph import WordEdge
 from bbparse.treebank.sentence import misc_values
+from bbparse.treebank.writing import with_misc
 
 Arc = tuple[int, int]
 
@@ -41,24 +43,9 @@ class EdgeFamily(TreeFamily):
         #: Identities of sentences with a tree that may have its edges once rules change its labels.
         self.in_doubt: set[int] = set()
 
-    def edges(self, sentence: Sentence) -> list[WordEdge]:
-        """Return the edges of a sentence; ``Edge=4`` is one with any label."""
-        edges = []
-        for m, values in enumerate(misc_values(sentence, self.key), start=1):
-            for value in values:
-                head, _, label = value.partition(":")
-                is_number = head.isascii() and head.isdecimal() and len(head) < 10
-                if not is_number or int(head) > sentence.n_words or int(head) == m:
-                    raise TreebankError(
-                        f"{sentence.place(m - 1)}: {self.key}={value}: expected HEAD:LABEL, with"
-                        " another word or 0 as HEAD"
-                    )
-                edges.append(WordEdge(int(head), label, m))
-        return edges
-
     def onto(self, problem: Problem, sentence: Sentence) -> Problem:
         """Return the problem of the trees with a path for each edge of a sentence."""
-        edges = self.edges(sentence)
+        edges = named_edges(sentence, self.key)
         if not edges:
             return problem
         heads: dict[int, list[int]] = {}
@@ -74,18 +61,57 @@ class EdgeFamily(TreeFamily):
         """Return 0 for a tree whose graph has the edges of its sentence, else -inf."""
         tree = heads[1:].tolist()
         (graph,) = self.enhancer([(view.sentence, tree, labels[1:])])
-        if self.are_in(graph, view.sentence):
+        if has_edges(graph, named_edges(view.sentence, self.key)):
             return 0.0
         if self.rules and RuledSentence(self.rules, view.sentence).faults(tree, labels[1:]):
             self.in_doubt.add(id(view.sentence))
         return -np.inf
 
-    def are_in(self, graph: Graph, sentence: Sentence) -> bool:
-        """Return True if a graph has all edges of a sentence."""
-        return all(
-            any(h == head and fits(own, label) for h, own in graph[m - 1])
-            for head, label, m in self.edges(sentence)
+    def no_tree(self, sentence: Sentence, solution: Solution) -> TreebankError:
+        """Return the error for a sentence of which no tree was found that has its edges."""
+        edges = (f"{h} → {m} {label}".strip() for h, label, m in named_edges(sentence, self.key))
+        count = int(solution.stats.get("trees_scored", 0))
+        which = f"none of the {count:,} best trees"
+        if solution.status == "infeasible":
+            which = "no tree that is allowed"
+        return TreebankError(
+            f"{sentence.source or 'input'}, {sentence.name}: {which} has the edges"
+            f" {', '.join(edges)} in its graph"
         )
+
+
+def named_edges(sentence: Sentence, key: str) -> list[WordEdge]:
+    """Return the edges that MISC of a sentence names; ``Edge=4`` is one with any label."""
+    edges = []
+    for m, values in enumerate(misc_values(sentence, key), start=1):
+        for value in values:
+            head, _, label = value.partition(":")
+            is_number = head.isascii() and head.isdecimal() and len(head) < 10
+            if not is_number or int(head) > sentence.n_words or int(head) == m:
+                raise TreebankError(
+                    f"{sentence.place(m - 1)}: {key}={value}: expected HEAD:LABEL, with another"
+                    " word or 0 as HEAD"
+                )
+            edges.append(WordEdge(int(head), label, m))
+    return edges
+
+
+def naming_edges(sentence: Sentence, key: str, edges: Iterable[WordEdge]) -> Sentence:
+    """Return a copy of a sentence whose MISC names these edges, in place of others."""
+    values: dict[int, list[str]] = {}
+    for head, label, m in edges:
+        values.setdefault(m, []).append(f"{head}:{label}")
+    lines = list(sentence.lines)
+    for m, i in enumerate(sentence.word_lines, start=1):
+        lines[i] = with_misc(lines[i], key, f"|{key}=".join(values.get(m, ())))
+    return replace(sentence, lines=lines)
+
+
+def has_edges(graph: Graph, edges: Iterable[WordEdge]) -> bool:
+    """Return True if a graph has all of some edges."""
+    return all(
+        any(h == head and fits(own, label) for h, own in graph[m - 1]) for head, label, m in edges
+    )
 
 
 def fits(label: str, wanted: str) -> bool:

@@ -29,7 +29,7 @@ from bbparse.models.scoring.candidates import LONG
 from bbparse.models.scoring.labels import best_labels
 from bbparse.models.scoring.problem_maker import Scored, ScoredBatch
 from bbparse.parser.confidence import Calibration, evidence_of
-from bbparse.parser.edges import EdgeFamily
+from bbparse.parser.edges import EdgeFamily, has_edges, named_edges
 from bbparse.parser.parse import AnyParse, AnyTreeFamily, BestTree, Parse, ParseOptions, graphs_of
 from bbparse.parser.spans import Spans
 from bbparse.parser.valid import (
@@ -384,6 +384,8 @@ class Steps:
                 break
             scored, best, complete = more, again, prune == 0
         solution = best.solution
+        if self.edges and self.families == (self.edges,) and not len(solution):
+            raise self.edges.no_tree(sentence, solution)
         if self.families and not len(solution):
             names = ", ".join(repr(one.name) for one in self.families)
             raise FactorError(
@@ -398,7 +400,8 @@ class Steps:
             best = best._replace(solution=solution.stopped("gap", unproved=True))
         if self.edges is not None:
             (graphs,) = graphs_of([best], self.edges.enhancer)
-            have_edges = all(self.edges.are_in(graph, sentence) for graph in graphs)
+            edges = named_edges(sentence, self.edges.key)
+            have_edges = all(has_edges(graph, edges) for graph in graphs)
             if not have_edges or id(scored.sentence) in self.edges.in_doubt:
                 best = best._replace(solution=best.solution.stopped("gap", unproved=True))
             self.edges.in_doubt.discard(id(scored.sentence))

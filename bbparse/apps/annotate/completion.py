@@ -16,6 +16,7 @@ from bbparse.models.graph.enhancer import Graph
 from bbparse.models.scoring.labeller import Labelling
 from bbparse.models.scoring.problem_maker import Scored
 from bbparse.parser.confidence import Calibration, evidence_of
+from bbparse.parser.edges import has_edges, named_edges, naming_edges
 from bbparse.parser.parser import Parser
 from bbparse.parser.valid import rules_for
 from bbparse.parser.validity.check import NO_ENTRY, tree_faults
@@ -25,6 +26,8 @@ from bbparse.treebank.drawing.layout import in_english
 from bbparse.treebank.sentence import NO_HEAD, Sentence
 from bbparse.treebank.trees import crossing_words
 
+#: Key of an annotator's edges in MISC of sentences to parse, without ``--edges``.
+_EDGES = "Edge"
 #: A possible head or label of a word, and its probability.
 Likely = tuple[int | str, float]
 
@@ -93,6 +96,10 @@ class Completer:
         def restrict(problem: Problem) -> Problem:
             return problem.without_arcs(sorted(marks.forbidden))
 
+        key = self.edges
+        if marks.edges:
+            key, named = key or _EDGES, named_edges(around, key) if key else []
+            around = naming_edges(around, key, [*named, *sorted(marks.edges)])
         (parse,) = parser.parse_around(
             [around],
             restrict=restrict if marks.forbidden else None,
@@ -101,7 +108,7 @@ class Completer:
             confidence=True,
             reasons=parser is self._crossing,
             spans=self.spans,
-            edges=self.edges,
+            edges=key,
         )
         return [
             self._with_marks(
@@ -163,6 +170,14 @@ class Completer:
         if not self.labels:
             return likely, []
         return likely, _likely_first(self.labels, self._label_odds(scored, heads)[word - 1])
+
+    def allows(self, sentence: Sentence, marks: Marks) -> bool:
+        """Return True if the tree that a sentence has is one under marks."""
+        heads, labels = sentence.heads, sentence.deprels
+        if not marks.edges or not marks.allow(heads, labels):
+            return marks.allow(heads, labels)
+        graph = self.graph(sentence, heads, labels)
+        return bool(graph) and has_edges(graph, marks.edges)
 
     def graph(self, sentence: Sentence, heads: Sequence[int], labels: Sequence[str]) -> Graph:
         """Return the enhanced graph of a tree; nothing if there is no tree or no such model."""

@@ -1,4 +1,4 @@
-"""An annotator's decisions about a sentence: fixed arcs, forbidden arcs and edited cells."""
+"""An annotator's decisions about a sentence: fixed and forbidden arcs, edges, edited cells."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from bbparse.models.graph.enhancer import Graph
-from bbparse.treebank.graph import format_deps, read_graph
+from bbparse.treebank.graph import WordEdge, format_deps, read_graph
 from bbparse.treebank.sentence import NO_HEAD, Sentence
 from bbparse.treebank.writing import format_sentence, with_columns
 
@@ -22,7 +22,10 @@ MAX_LENGTH = 1000
 class Act:
     """One act of the annotator on a sentence."""
 
-    kind: Literal["fix", "forbid", "release", "accept", "cell", "undo", "redo"]
+    kind: (
+        Literal["fix", "forbid", "release", "fix-edge", "release-edge"]
+        | Literal["accept", "cell", "undo", "redo"]
+    )
     revision: int  #: Revision of the sentence that the annotator saw.
     word: int = 0
     head: int = 0
@@ -39,6 +42,7 @@ class Marks:
     #: Word → its head and label; an empty label means that only the head is fixed.
     fixed: Mapping[int, tuple[int, str]] = field(default_factory=dict)
     forbidden: frozenset[tuple[int, int]] = frozenset()  #: Arcs (head, word).
+    edges: frozenset[WordEdge] = frozenset()  #: Edges of the graph; '' is any label.
     #: (column, word) → new value.
     cells: Mapping[tuple[str, int], str] = field(default_factory=dict)
 
@@ -86,7 +90,12 @@ class Marks:
             case "release":
                 fixed = {m: own for m, own in self.fixed.items() if word and m != word}
                 others = frozenset(x for x in self.forbidden if word and x[1] != word)
-                return replace(self, fixed=fixed, forbidden=others)
+                edges = frozenset(edge for edge in self.edges if word and edge.dependent != word)
+                return replace(self, fixed=fixed, forbidden=others, edges=edges)
+            case "fix-edge" | "release-edge":
+                edges = frozenset(e for e in self.edges if (e.head, e.dependent) != arc)
+                new = {WordEdge(act.head, act.label, word)} if act.kind == "fix-edge" else set()
+                return replace(self, edges=edges | new)
             case "cell":
                 cells = {**self.cells, (act.column, word): act.value or "_"}
                 return replace(self, cells=cells)
@@ -104,6 +113,7 @@ class Marks:
         return {
             "fixed": [[m, *arc] for m, arc in sorted(self.fixed.items())],
             "forbidden": sorted(map(list, self.forbidden)),
+            "edges": sorted(map(list, self.edges)),
             "cells": [[*place, value] for place, value in sorted(self.cells.items())],
         }
 
@@ -122,6 +132,10 @@ class Marks:
         return cls(
             {word(m): (head(h, m), checked_entry("label", x)) for m, h, x in record["fixed"]},
             frozenset((head(h, m), word(m)) for h, m in record["forbidden"]),
+            frozenset(
+                WordEdge(head(h, m), checked_entry("edge", x), word(m))
+                for h, x, m in record.get("edges", ())
+            ),
             {
                 (COLUMNS[COLUMNS.index(column)], word(m)): checked_entry(column, value) or "_"
                 for column, m, value in record["cells"]
@@ -142,6 +156,8 @@ def checked_entry(title: str, value: str) -> str:
         raise ValueError(f"{title}: expected text")
     if len(value) > MAX_LENGTH:
         raise ValueError(f"{title}: found {len(value):,} characters, expected at most {MAX_LENGTH}")
+    if title == "edge" and "|" in value:  # as an item of MISC it would be two
+        raise ValueError(f"{title}: found '|', expected a label")
     for i, c in enumerate(value):
         category = unicodedata.category(c)
         is_inner_blank = title == "lemmas" and category == "Zs" and 0 < i < len(value) - 1

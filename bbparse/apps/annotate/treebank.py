@@ -193,8 +193,8 @@ class Treebank:
         """Return the trees of other files that ``bbparse combine`` noted, if marks allow them."""
         trees = []
         for parses, heads, labels in alternatives(entry.base):
-            if marks.allow(heads, labels):
-                given = replace(self.tagged(entry), heads=heads, deprels=labels)
+            given = replace(self.tagged(entry), heads=heads, deprels=labels)
+            if self.completer.allows(given, marks):
                 tree = self.completer.draft(given, marks)
                 trees += [] if tree.complaint else [replace(tree, source=f"of file {parses}")]
         return trees
@@ -281,14 +281,14 @@ class Treebank:
             best = self.completer.best(marks.rewritten(self._tags(entry)), marks)[0]
         except BBParseError as error:
             # Other acts lead out of a state without a tree.
-            if self._current_tree(entry).complaint and act.kind != "fix":
+            if self._current_tree(entry).complaint and act.kind not in ("fix", "fix-edge"):
                 return replace(entry.step, marks=marks), None
             raise Impossible(one_line(error)) from None
         return Step(marks, best.heads, best.labels), best
 
     def _check(self, act: Act, n: int) -> None:
         """Raise `Impossible` if a field of an act has an invalid value."""
-        needs_word = act.kind in ("fix", "forbid", "cell")
+        needs_word = act.kind in ("fix", "forbid", "fix-edge", "release-edge", "cell")
         for title, value, low, high in (
             ("word", act.word, int(needs_word), n),
             ("head", act.head, 0, n),
@@ -297,13 +297,13 @@ class Treebank:
             if not low <= value <= high:
                 raise Impossible(f"{title}: found {value}, expected {low} to {high}")
         try:
-            checked_entry("label", act.label)
+            checked_entry("edge" if act.kind == "fix-edge" else "label", act.label)
             checked_entry(act.column, act.value)
         except ValueError as error:
             raise Impossible(str(error)) from None
         if act.column not in COLUMNS and (act.column or act.kind == "cell"):
             raise Impossible(f"column: found {act.column!r:.40}, expected one of {list(COLUMNS)}")
-        if act.kind in ("fix", "forbid") and act.head == act.word:
+        if act.kind in ("fix", "forbid", "fix-edge") and act.head == act.word:
             raise Impossible("a word cannot be its own head")
 
     def _text(self, entry: Entry, step: Step) -> str:

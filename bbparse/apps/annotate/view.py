@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bbparse.apps.annotate.completion import BrokenRule, Likely, RatedTree
+from bbparse.apps.annotate.marks import Marks
 from bbparse.apps.annotate.treebank import Entry, Treebank
 from bbparse.models.graph.enhancer import Graph
 from bbparse.treebank import NO_HEAD, Sentence
@@ -82,6 +83,8 @@ def sentence_view(treebank: Treebank, index: int, number: int = 0) -> dict[str, 
         number = min(number, len(trees) - 1)
         tree, sentence, marks = trees[number], treebank.tagged(entry), entry.step.marks
         broken = treebank.completer.broken(sentence, tree) if number else entry.broken
+        graph = treebank.completer.graph(sentence, tree.heads, tree.labels)
+        edges = _edges(graph, marks, sentence.n_words)
         cells = []
         columns = zip(
             sentence.forms,
@@ -108,16 +111,17 @@ def sentence_view(treebank: Treebank, index: int, number: int = 0) -> dict[str, 
                     "sure": round(sure, 4),
                     "fixed": is_fixed,
                     "named": is_fixed and fixed_label == label,
+                    "edges": edges[m - 1],
                 }
             )
         against = trees[0] if number else None
-        graph = [] if number else treebank.completer.graph(sentence, tree.heads, tree.labels)
         return {
             **row(treebank, index),
-            "svg": _drawing(sentence, cells, broken, against, graph),
+            "svg": _drawing(sentence, cells, broken, against),
             "proved": tree.proved,
             "complaint": tree.complaint,
             "cells": cells,
+            "graph": treebank.completer.parser.model.enhancer is not None,
             "tree": number,
             "sure": round(tree.confidence, 4),
             "source": tree.source,
@@ -138,19 +142,25 @@ def _drawing(
     cells: list[dict[str, Any]],
     broken: Sequence[BrokenRule],
     against: RatedTree | None,
-    graph: Graph,
 ) -> str:
     """Draw a tree; arcs of the tree `against` alone, or edges of the graph, are below the words."""
+    graph = [[(head, label) for head, label, _ in cell["edges"]] for cell in cells]
+    fixed = {
+        (h, m) for m, cell in enumerate(cells, 1) for h, _, is_fixed in cell["edges"] if is_fixed
+    }
     heads, labels = [cell["head"] for cell in cells], [cell["label"] for cell in cells]
     arcs = tree_arcs(heads, labels)
     if against is not None:
         arcs = compared_arcs(arcs, tree_arcs(against.heads, against.labels))
-    arcs = graph_arcs(arcs, graph)
+    else:
+        arcs = graph_arcs(arcs, graph)
     faulty = {m for rule in broken for m in rule.arcs}
     for arc in arcs:
         cell = cells[arc.mod - 1]
         arc.label = arc.label[:_LONGEST]
         if arc.below:
+            if against is None and (arc.head, arc.mod) in fixed:
+                arc.classes, arc.tip = f"{arc.classes} fixed", "fixed"
             continue
         classes = [arc.classes, f"c{bisect(_GRADES, cell['sure'])}"]
         certainty = f"{percent(cell['sure'])} sure"
@@ -168,6 +178,16 @@ def _drawing(
         title="The tree",
         description="" if NO_HEAD in heads else describe_tree(sentence.forms, heads, labels),
     )
+
+
+def _edges(graph: Graph, marks: Marks, n: int) -> list[list[tuple[int, str, bool]]]:
+    """Return the edges of each word, fixed ones last: head, label, and True if it is fixed."""
+    edges = [[(*edge, False) for edge in own] for own in graph] or [[] for _ in range(n)]
+    for head, label, m in sorted(marks.edges):
+        labels = {h: name for h, name, _ in edges[m - 1]}
+        others = [edge for edge in edges[m - 1] if edge[0] != head]
+        edges[m - 1] = [*others, (head, labels.get(head, label), True)]
+    return edges
 
 
 def _short(form: str) -> str:

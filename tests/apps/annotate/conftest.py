@@ -14,7 +14,8 @@ from bbparse.apps.annotate.completion import Completer
 from bbparse.apps.annotate.http import Server
 from bbparse.apps.annotate.treebank import Act, Treebank
 from bbparse.apps.serve.http import listening
-from tests import toy
+from bbparse.models.graph.training import train_enhancer
+from tests import graphs, toy
 from tests.apps.serve.conftest import Answer, ask
 
 #: All that a file can have: a byte order mark, comments, a multiword token, empty nodes, enhanced
@@ -71,6 +72,15 @@ def opened(tmp_path: Path) -> Iterator[Opened]:
     found = Opened(tmp_path)
     yield found
     found.kill()
+
+
+@pytest.fixture
+def enhanced(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> Opened:
+    """The model makes graphs."""
+    enhancer = train_enhancer(graphs.sentences(1, 200))
+    for parser in (completer().parser, completer()._crossing):
+        monkeypatch.setattr(parser.model, "enhancer", enhancer)
+    return opened
 
 
 def does(treebank: Treebank, index: int, kind: Any, word: int = 0, **more: Any) -> None:

@@ -84,6 +84,24 @@ def test_click_a_word_and_its_head(page: Browser) -> None:
     assert "6\tbed\t_\tNOUN\t_\t_\t2\tconj\t" in service.treebank.target.read_text("utf-8")
 
 
+def test_edges_of_the_graph(browser: Browser, served: Serve, enhanced: Opened) -> None:
+    """Typed, by Shift and the mouse, and in the list of the word."""
+    page = load(browser, served().url, 2)
+    edges = "view.cells[5].edges.filter((edge) => edge[2]).map((edge) => edge[0])"
+    page.run("pick(6)")
+    page.key("g")
+    page.key("3")
+    page.key("Enter")
+    page.wait(f"{edges}.join() === '3'")
+    assert "slept 3" in page.run("$('edges').innerText").replace("\u2068", "").replace("\u2069", "")
+    page.run("[...$('edges').children].find((one) => one.classList.contains('now')).click()")
+    page.wait(f"!{edges}.length")
+    page.run("join(6, 2, { shiftKey: true })")
+    page.wait(f"{edges}.join() === '2'")
+    assert page.run("view.undo") == 3 and not browser.errors
+    page.call("Page.navigate", url="about:blank")
+
+
 def test_drag_a_word_to_its_head(page: Browser) -> None:
     start, end = of_word(page, 6), of_word(page, 4)
     page.mouse("Moved", *start)

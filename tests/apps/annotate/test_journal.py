@@ -40,6 +40,14 @@ def work(treebank: Treebank) -> None:
     does(treebank, 2, "undo")
 
 
+def test_edges_are_restored(enhanced: Opened) -> None:
+    treebank = enhanced()
+    does(treebank, 2, "fix-edge", 1, head=sentence_view(treebank, 2)["cells"][0]["head"])
+    expected = state(treebank)
+    again = enhanced()
+    assert state(again) == expected and len(again.entries[2].step.marks.edges) == 1
+
+
 def test_all_steps_are_restored(opened: Opened) -> None:
     treebank = opened()
     work(treebank)

@@ -15,14 +15,12 @@ from bbparse.apps.annotate.completion import Completer
 from bbparse.apps.annotate.marks import Marks
 from bbparse.apps.annotate.treebank import Act, Conflict, Impossible, Treebank
 from bbparse.apps.annotate.view import options_view, row, rows, search, sentence_view
-from bbparse.models.graph.training import train_enhancer
 from bbparse.parser.combine import combine, with_disputes
 from bbparse.parser.validity.rules import Rules
 from bbparse.runtime.errors import OutputError
 from bbparse.treebank import Sentence, format_sentence, read_conllu
 from bbparse.treebank.graph import read_graph
 from bbparse.treebank.sentence import check_tree
-from tests import graphs
 from tests.apps.annotate.conftest import TEXT, Opened, completer, does
 from tests.oracles.enumerate import enumerate_trees
 
@@ -363,18 +361,16 @@ def test_lists(opened: Opened) -> None:
     assert search(treebank, "relation", "det") == [0, 2]
 
 
-def test_graphs_follow_the_tree(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_graphs_follow_the_tree(enhanced: Opened) -> None:
     """DEPS of a sentence that had some become those of the new tree; the page draws new edges."""
-    enhancer = train_enhancer(graphs.sentences(1, 200))
-    monkeypatch.setattr(completer().parser.model, "enhancer", enhancer)
-    treebank = opened()
+    treebank = enhanced()
     arcs = {1: (2, "nsubj"), 2: (0, "root"), 3: (1, "conj")}
     for m, (head, label) in arcs.items():
         does(treebank, 1, "fix", m, head=head, label=label)
     assert sentence_view(treebank, 1)["svg"].count('"bbp-arc theirs"') == 1
     does(treebank, 2, "fix", 1, head=2)
     treebank.save()
-    first, second, third = read_conllu(opened.path)
+    first, second, third = read_conllu(enhanced.path)
     assert {edge[:2] for edge in read_graph(second) if edge.dependent == 3} == {
         *((1, "conj"), (2, "nsubj"))
     }
@@ -382,4 +378,41 @@ def test_graphs_follow_the_tree(opened: Opened, monkeypatch: pytest.MonkeyPatch)
     assert any(edge.dependent == "2.1" for edge in read_graph(first))
     does(treebank, 0, "fix", 1, head=2)
     treebank.save()
-    assert {edge.dependent for edge in read_graph(next(read_conllu(opened.path)))} == {1, 2, 3, 4}
+    assert {edge.dependent for edge in read_graph(next(read_conllu(enhanced.path)))} == {1, 2, 3, 4}
+
+
+def test_the_tree_follows_edges_of_the_graph(enhanced: Opened) -> None:
+    """It is the first one of all trees whose graph has the edge, and proved."""
+    treebank = enhanced()
+    views = [sentence_view(treebank, 2, k)["cells"] for k in range(9)]
+    graphs = [
+        {(h, x, m) for m, cell in enumerate(v, 1) for h, x, _ in cell["edges"]} for v in views
+    ]
+    rank = next(k for k, graph in enumerate(graphs) if len(graph - graphs[0] - graphs[1]) > 1)
+    (head, label, word), other, *_ = sorted(graphs[rank] - graphs[0] - graphs[1])
+    does(treebank, 2, "fix-edge", word, head=head, label=label)
+    view = sentence_view(treebank, 2)
+    assert view["proved"] and (head, label, True) in view["cells"][word - 1]["edges"]
+    assert "theirs fixed" in view["svg"] or view["cells"][word - 1]["head"] == head
+    best = next(cells for cells, graph in zip(views, graphs) if (head, label, word) in graph)
+    assert heads(treebank, 2) == [cell["head"] for cell in best]
+    does(treebank, 2, "fix-edge", other[2], head=other[0])
+    does(treebank, 2, "release-edge", word, head=head)
+    does(treebank, 2, "accept")
+    assert treebank.entries[2].step.marks.edges == {(other[0], "", other[2])}
+    for act, message in (
+        ((1, 7, "ref"), r"no tree that is allowed has the edges .*7 → 1 ref.* in its graph"),
+        ((1, 7, "a|b"), r"edge: found '\|', expected a label"),
+        ((1, 1, ""), "a word cannot be its own head"),
+    ):
+        with pytest.raises(Impossible, match=message):
+            does(treebank, 2, "fix-edge", act[0], head=act[1], label=act[2])
+    does(treebank, 2, "release", 0)
+    assert not treebank.entries[2].step.marks.edges and heads(treebank, 2) == [
+        cell["head"] for cell in views[0]
+    ]
+
+
+def test_no_edges_without_graphs(opened: Opened) -> None:
+    with pytest.raises(Impossible, match="makes no enhanced graphs"):
+        does(opened(), 2, "fix-edge", 2, head=6)

@@ -154,7 +154,10 @@ async function pick(i) {
   const banned = view.forbidden.filter(([, m]) => m === i).map(([head]) => form(head));
   $("forbidden").textContent = banned.length ? `not ← ${banned.join(", ")}` : "";
   for (const input of $("cells").querySelectorAll("input")) input.value = cell[input.dataset.column];
-  $("filter").value = "";
+  $("filter").value = $("edge").value = "";
+  $("graph").hidden = !view.graph;
+  $("edges").replaceChildren(...cell.edges.map(([head, label, fixed]) => option(`${form(head)} ${head || ""} ${label}`,
+    fixed ? "fixed" : "", fixed, () => act(fixed ? "release-edge" : "fix-edge", { word: i, head, label }))));
   const found = await ask(`sentences/${index + 1}/words/${i}?tree=${tree}`);
   if (mine === asking && view.index === index && view.revision === revision) { options = found; offer(); }
 }
@@ -201,6 +204,7 @@ function fix(i, head) {
   const cell = view.cells[i - 1], same = head === cell.head;
   return act("fix", { word: i, head, label: same ? cell.label : "" });
 }
+const join = (i, head, event) => (event.shiftKey && view.graph ? act("fix-edge", { word: i, head }) : fix(i, head));
 const name = (label) => { $("box").focus(); return act("fix", { word, head: view.cells[word - 1].head, label }); };
 function arm(i) { pick(i); armed = true; target = i; mark(); }
 function press(key) { // handle a key; true if it is bound
@@ -211,7 +215,7 @@ function press(key) { // handle a key; true if it is bound
     z: () => act("undo"), y: () => act("redo"), a: () => act("accept"), R: () => act("release"),
     r: () => act("release", { word }), f: () => fix(word, cell.head),
     x: () => act("forbid", { word, head: cell.head }), "0": () => fix(word, 0),
-    l: () => $("filter").focus(), e: () => $("cells").querySelector("input").select(),
+    l: () => $("filter").focus(), g: () => $("edge").focus(), e: () => $("cells").querySelector("input").select(),
     " ": () => pick(leastSure()), Escape: () => { armed = false; say(""); mark(); $("box").focus(); },
     "[": () => view.tree && load(view.index, view.tree - 1), "]": () => load(view.index, view.tree + 1),
     Enter: () => { if (!armed) arm(word); else if (target === word) { armed = false; mark(); } else fix(word, target); },
@@ -266,10 +270,10 @@ $("box").addEventListener("pointerup", (event) => {
   const { word: from, line } = drag, onWord = at(event, "word"), onArc = at(event, "mod");
   drag = null;
   line?.remove();
-  if (line) { armed = false; if (target !== from) fix(from, target); else mark(); return; }
-  if (onWord) { if (armed && onWord !== word) fix(word, onWord); else if (armed) { armed = false; say(""); mark(); } else arm(onWord); }
+  if (line) { armed = false; if (target !== from) join(from, target, event); else mark(); return; }
+  if (onWord) { if (armed && onWord !== word) join(word, onWord, event); else if (armed) { armed = false; say(""); mark(); } else arm(onWord); }
   else if (onArc) { pick(onArc); if (event.target.matches("text")) setTimeout(() => $("filter").focus()); }
-  else if (armed && nearest(place($("drawing"), event)) === 0) fix(word, 0);
+  else if (armed && nearest(place($("drawing"), event)) === 0) join(word, 0, event);
 });
 $("box").addEventListener("pointercancel", () => { drag?.line?.remove(); drag = null; armed = false; mark(); });
 
@@ -279,6 +283,12 @@ $("cells").addEventListener("keydown", (event) => { if (event.key === "Enter") {
 $("filter").addEventListener("input", offer);
 $("filter").addEventListener("keydown", (event) => {
   if (event.key === "Enter") { event.preventDefault(); $("labels").querySelector("button")?.click(); }
+});
+$("edge").addEventListener("keydown", (event) => {
+  if (event.key !== "Enter") return;
+  const [, head, label] = /^\s*(\d+)(?::(\S+))?\s*$/.exec(event.target.value) ?? [];
+  if (head === undefined) say("Expected the number of the head, or HEAD:LABEL.", true);
+  else { $("box").focus(); act("fix-edge", { word, head: +head, label: label ?? "" }); }
 });
 $("keys").addEventListener("click", () => press("?"));
 $("list").addEventListener("scroll", list);
