@@ -32,7 +32,7 @@ from bbparse.text.raw import is_spaced, plain_text, with_guessed_blanks
 from bbparse.text.tokenizer_training import train_tokenizer
 from bbparse.treebank import Sentence, format_sentence, read_conllu
 from bbparse.treebank.alignment import evaluate_text
-from bbparse.treebank.sentence import pieces
+from bbparse.treebank.sentence import surface_tokens
 
 #: Of text; the others are of trees.
 CUT = ("tokens", "words", "sentences")
@@ -41,13 +41,13 @@ TREES = ("upos", "uas", "las", "mlas")
 
 def with_blanks(sentences: Sequence[Sentence]) -> Iterator[Sentence]:
     """Sentences that say where there are no blanks, as usual if their treebank does not know."""
-    known = is_spaced(map(pieces, sentences))
+    known = is_spaced(map(surface_tokens, sentences))
     for sentence in sentences:
         if known:
             yield sentence
             continue
         lines = list(sentence.lines)
-        for line, piece in zip(sentence.word_lines, with_guessed_blanks(pieces(sentence))):
+        for line, piece in zip(sentence.word_lines, with_guessed_blanks(surface_tokens(sentence))):
             if not piece.blank:
                 lines[line] = lines[line].rpartition("\t")[0] + "\tSpaceAfter=No"
         yield replace(sentence, lines=lines)

@@ -14,7 +14,7 @@ from itertools import product
 
 from bbparse.factors import FactorFamily, FactorView
 
-from .english.words import Proposed, places
+from .english.words import Proposed, words_with
 
 
 class RatherThan(FactorFamily):
@@ -33,7 +33,7 @@ class RatherThan(FactorFamily):
 
     def factors(self, view: FactorView) -> Proposed:
         upos, lower = view.upos, view.lower
-        for rather in places(lower, ("rather",)):
+        for rather in words_with(lower, ("rather",)):
             than = rather + 1
             if not (1 < rather < view.n_words - 1 and lower[than] == "than"):
                 continue

@@ -13,7 +13,7 @@ from bbparse.models.graph.enhancer import Enhancer
 from bbparse.models.scoring.labeller import Labelling
 from bbparse.models.scoring.labels import best_labels
 from bbparse.models.scoring.problem_maker import ProblemMaker, Scored
-from bbparse.neural.embeddings import Embeddings, one_source
+from bbparse.neural.embeddings import Embeddings, shared_embeddings
 from bbparse.runtime import __version__
 from bbparse.runtime.arrays import Ints
 from bbparse.runtime.errors import ModelError
@@ -63,7 +63,9 @@ class Model:
     def embeddings(self) -> Embeddings | None:
         """Embeddings of parser and tagger; raises `ModelError` if they use different ones."""
         tagger = self.tagger
-        return one_source(self.maker.embeddings, None if tagger is None else tagger.embeddings)
+        return shared_embeddings(
+            self.maker.embeddings, None if tagger is None else tagger.embeddings
+        )
 
     def needed_enhancer(self) -> Enhancer:
         """Return the maker of graphs; raises `ModelError` if the model has none."""

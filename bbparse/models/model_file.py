@@ -161,7 +161,9 @@ def _model(fields: Fields, where: str, factors: Iterable[AnyFamily]) -> Model:
     tagger = None
     if not fields.keys().isdisjoint(TAGGER_FIELDS):
         tagger = tagger_from(fields, where, embeddings)
-    taken = None if network is None else network.taken(embeddings, f"{where}: its network")
+    taken = (
+        None if network is None else network.used_embeddings(embeddings, f"{where}: its network")
+    )
     maker = ProblemMaker(config, network, pruner, scorer, families, table, taken)
     enhancer = None
     if not fields.keys().isdisjoint(GRAPH_FIELDS):

@@ -24,7 +24,7 @@ from bbparse.neural.layers import Backward, Weights
 from bbparse.neural.ragged import Ragged
 from bbparse.neural.tiles import LANES
 from bbparse.runtime.archive import Fields, Rule, reading_part
-from bbparse.runtime.arrays import Float32s, Hashes, Longs, places_among
+from bbparse.runtime.arrays import Float32s, Hashes, Longs, indices_among
 from bbparse.runtime.errors import ModelError
 from bbparse.treebank.encode import PAD
 
@@ -206,7 +206,7 @@ class SequenceNetwork:
         """Return the rows of the vectors of the words of encoded sentences; see `known_rows`."""
         return known_rows(values, self.keys, self.COLUMNS)
 
-    def taken(self, embeddings: Embeddings | None, whose: str) -> Embeddings | None:
+    def used_embeddings(self, embeddings: Embeddings | None, whose: str) -> Embeddings | None:
         """Return `embeddings` if this network uses pretrained vectors, else None."""
         width = self.sizes["embeddings"]
         if width not in (0, 0 if embeddings is None else embeddings.width):
@@ -353,4 +353,4 @@ def mean_of(arrays: Sequence[NDArray[F]]) -> NDArray[F]:
 def known_rows(values: Sequence[Hashes], keys: Hashes, columns: Longs) -> Longs:
     """Return the rows of the attributes of words among sorted keys, -1 for unknown values."""
     words = np.concatenate([sentence[PAD : len(sentence) - PAD] for sentence in values])
-    return places_among(keys, np.take(words, columns, axis=1))
+    return indices_among(keys, np.take(words, columns, axis=1))

@@ -15,7 +15,7 @@ Float64s = NDArray[np.float64]
 NEG = -np.inf
 
 
-def places_among(keys: Hashes, wanted: Hashes) -> Longs:
+def indices_among(keys: Hashes, wanted: Hashes) -> Longs:
     """Return the indices of hashes among sorted keys, -1 for those that are not there."""
     if not len(keys):
         return np.full(wanted.shape, -1)

@@ -7,18 +7,18 @@ from itertools import groupby
 
 from bbparse.text.characters import UNSPACED, kinds_of
 from bbparse.treebank import Sentence
-from bbparse.treebank.sentence import Piece, pieces
+from bbparse.treebank.sentence import SurfaceToken, surface_tokens
 
 _LEFT = frozenset(",.;:!?…)]}»”’%，。；：！？、）】」』")
 _RIGHT = frozenset("([{«“‘（【「『")
 
 
-def is_spaced(sentences: Iterable[Sequence[Piece]]) -> bool:
+def is_spaced(sentences: Iterable[Sequence[SurfaceToken]]) -> bool:
     """Return True if a treebank marks tokens that no space follows."""
     return any(not piece.blank for sentence in sentences for piece in sentence)
 
 
-def with_guessed_blanks(sentence: Sequence[Piece]) -> list[Piece]:
+def with_guessed_blanks(sentence: Sequence[SurfaceToken]) -> list[SurfaceToken]:
     """Set the spaces of a sentence by convention: none before a comma, none in Chinese."""
     spaced = []
     quoted = False
@@ -61,13 +61,13 @@ def treebanks(sentences: Sequence[Sentence]) -> Iterator[list[Sentence]]:
         yield list(group)
 
 
-def readings(sentences: Sequence[Sentence]) -> list[list[list[list[Piece]]]]:
+def readings(sentences: Sequence[Sentence]) -> list[list[list[list[SurfaceToken]]]]:
     """Return the tokens of each sentence of each paragraph, for every way the text may be spaced.
 
     The sentences are those of one treebank. There is one way if it marks spaces. Otherwise there
     are two: with a space between any two tokens, and with the usual spaces.
     """
-    groups = [[pieces(sentence) for sentence in group] for group in paragraphs(sentences)]
+    groups = [[surface_tokens(sentence) for sentence in group] for group in paragraphs(sentences)]
     if is_spaced(sentence for group in groups for sentence in group):
         return [groups]
     guessed = [[with_guessed_blanks(sentence) for sentence in group] for group in groups]

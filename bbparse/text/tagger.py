@@ -247,7 +247,7 @@ def tagger_from(
     texts, rules = dict[str, str], dict[str, list[int]]
     expected = {"habits": texts, "lexicon": texts, "rules": rules, "notes": dict}
     with reading_part("tagger", fields, where, expected) as given:
-        card, used = given["tagger"], network.taken(embeddings, "its tagger")
+        card, used = given["tagger"], network.used_embeddings(embeddings, "its tagger")
         pairs = given["tagger_pairs"].astype(np.int32)
         lexicon, cases = card["lexicon"], card["habits"]
         tagger = Tagger(network, pairs, card["rules"], lexicon, cases, dict(card["notes"]), used)

@@ -23,7 +23,7 @@ from bbparse.text.tokenizer import (
     contexts,
 )
 from bbparse.treebank import Sentence
-from bbparse.treebank.sentence import Piece
+from bbparse.treebank.sentence import SurfaceToken
 
 _SETTINGS = LabelSettings(
     layers="rr",
@@ -73,7 +73,7 @@ def _texts(sentences: Sequence[Sentence]) -> list[Text]:
     return texts
 
 
-def _text(group: Sequence[Sequence[Piece]]) -> Text:
+def _text(group: Sequence[Sequence[SurfaceToken]]) -> Text:
     parts: list[str] = []
     spans: list[Span] = []
     words, ends = [], []

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from bbparse.runtime.errors import TreebankError, counted
 from bbparse.treebank.evaluation import MEASURES, WordColumns, contrast
 from bbparse.treebank.graph import WordEdge, collapsed_graph, matches
-from bbparse.treebank.sentence import Sentence, pieces
+from bbparse.treebank.sentence import Sentence, surface_tokens
 
 Span = tuple[int, int]
 
@@ -60,7 +60,7 @@ class _Side:
         start = 0
         for sentence in self.sources:
             begin, first = start, len(self.words)
-            for piece in pieces(sentence):
+            for piece in surface_tokens(sentence):
                 text = "".join(piece.form.split())
                 parts.append(text)
                 end = start + len(text)

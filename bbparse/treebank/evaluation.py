@@ -294,7 +294,7 @@ def contrast(found: str, expected: str) -> str:
     return f"{found!r:.60}, expected {expected!r:.60}"
 
 
-def in_order_of(first: Sequence[Sentence], other: Sequence[Sentence]) -> Sequence[Sentence]:
+def matched_by_id(first: Sequence[Sentence], other: Sequence[Sentence]) -> Sequence[Sentence]:
     """Return sentences in the order of the first ones, if they have the same ``sent_id``s."""
     ids, by_id = [sentence.name for sentence in first], {one.name: one for one in other}
     if ids == [*by_id] or len(by_id) != len(other) or sorted(ids) != sorted(by_id):

@@ -62,7 +62,7 @@ def universal(label: str) -> str:
     return ">".join(step.partition(":")[0] for step in label.split(">"))
 
 
-def place_of(node: NodeId) -> tuple[int, int]:
+def node_key(node: NodeId) -> tuple[int, int]:
     """Return the sort key of an id: word and empty node after it."""
     word, _, empty = str(node).partition(".")
     return int(word), int(empty or 0)
@@ -109,7 +109,7 @@ def read_graph(sentence: Sentence) -> list[Edge]:
 
 def format_deps(edges: Iterable[tuple[NodeId, str]]) -> str:
     """Return the DEPS of a node with these (head, label); ``_`` without any."""
-    ordered = sorted({*edges}, key=lambda edge: (place_of(edge[0]), edge[1]))
+    ordered = sorted({*edges}, key=lambda edge: (node_key(edge[0]), edge[1]))
     return "|".join(f"{head}:{label}" for head, label in ordered) or "_"
 
 
@@ -156,7 +156,7 @@ def graph_faults(sentence: Sentence) -> Iterator[tuple[int, str]]:
             if is_broken:
                 yield lines[node], f"{name}: {node}: {head}:{label}"
     for node, own in into.items():
-        keys = [(place_of(head), label) for head, label, _ in own]
+        keys = [(node_key(head), label) for head, label, _ in own]
         if keys != sorted(keys):
             yield lines[node], f"unsorted-deps: {node}"
         if len({*keys}) < len(keys):

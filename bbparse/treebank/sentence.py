@@ -230,7 +230,7 @@ _RANGE = re.compile(r"TokenRange=(\d+):(\d+)")
 _NO_RANGE = (-1, -1)
 
 
-class Piece(NamedTuple):
+class SurfaceToken(NamedTuple):
     """A token of a sentence."""
 
     form: str
@@ -238,7 +238,7 @@ class Piece(NamedTuple):
     words: tuple[str, ...]  #: Forms of its words: several for a multiword token.
 
 
-def pieces(sentence: Sentence) -> list[Piece]:
+def surface_tokens(sentence: Sentence) -> list[SurfaceToken]:
     """Return the tokens of a sentence, with the spaces that its MISC column encodes."""
     several = {first: (last, cells) for first, last, cells in multiword_tokens(sentence)}
     rows = zip(sentence.forms, miscs(sentence))
@@ -250,7 +250,7 @@ def pieces(sentence: Sentence) -> list[Piece]:
         if m in several:
             end, (_, form, *_, misc) = several[m]
         blank = "SpaceAfter=No" not in misc.split("|")
-        tokens.append(Piece(form, blank, tuple(sentence.forms[m - 1 : end])))
+        tokens.append(SurfaceToken(form, blank, tuple(sentence.forms[m - 1 : end])))
     return tokens
 
 

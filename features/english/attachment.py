@@ -6,7 +6,7 @@ from itertools import combinations
 
 from bbparse.factors import FactorFamily, FactorView
 
-from .words import NOMINAL, Proposed, counter, feature, introduced, places
+from .words import NOMINAL, Proposed, counter, feature, introduced, words_with
 
 _NOUNS = frozenset(("NOUN", "PROPN", "PRON"))
 _GOVERNORS = frozenset(("VERB", "ADJ", "NOUN"))
@@ -24,7 +24,7 @@ class PrepositionalPhrases(FactorFamily):
         if "ADP" not in upos:
             return
         verbs_between, nouns_between = counter(upos, ("VERB",)), counter(upos, _NOUNS)
-        for p, n, h in introduced(view, places(upos, ("ADP",))):
+        for p, n, h in introduced(view, words_with(upos, ("ADP",))):
             adp, verbs, nouns = lower[p], verbs_between(h, p), nouns_between(h, p)
             yield (
                 [(h, n), (n, p)],
@@ -66,7 +66,7 @@ class SamePreposition(FactorFamily):
 
     def factors(self, view: FactorView) -> Proposed:
         upos, lower = view.upos, view.lower
-        for p, q in combinations(places(upos, ("ADP",)), 2):
+        for p, q in combinations(words_with(upos, ("ADP",)), 2):
             if lower[p] != lower[q]:
                 continue
             for n in view.heads_of(p):
@@ -98,7 +98,7 @@ class Markers(FactorFamily):
     def factors(self, view: FactorView) -> Proposed:
         upos, lower, lemmas = view.upos, view.lower, view.lemmas
         marks = [
-            c for c in places(upos, ("SCONJ", "PART")) if upos[c] == "SCONJ" or lower[c] == "to"
+            c for c in words_with(upos, ("SCONJ", "PART")) if upos[c] == "SCONJ" or lower[c] == "to"
         ]
         if not marks:
             return
@@ -134,7 +134,7 @@ class RelativeClauses(FactorFamily):
 
     def factors(self, view: FactorView) -> Proposed:
         upos, xpos, lower, feats = view.upos, view.xpos, view.lower, view.feats
-        pronouns = places(lower, _RELATIVE)
+        pronouns = words_with(lower, _RELATIVE)
         if not pronouns:
             return
         nouns_between = counter(upos, _NOUNS)

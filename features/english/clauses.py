@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bbparse.factors import FactorFamily, FactorView
 
-from .words import NOMINAL, Proposed, feature, places
+from .words import NOMINAL, Proposed, feature, words_with
 
 _SPEECH = frozenset(
     "say tell think ask know believe guess hope mean see write add note explain reply report "
@@ -27,7 +27,7 @@ class Agreement(FactorFamily):
 
     def factors(self, view: FactorView) -> Proposed:
         upos, xpos, lower, feats = view.upos, view.xpos, view.lower, view.feats
-        for x in places(upos, ("AUX",)):
+        for x in words_with(upos, ("AUX",)):
             if "VerbForm=Fin" not in feats[x]:
                 continue
             number, person = feature(feats[x], "Number"), feature(feats[x], "Person")
@@ -54,7 +54,7 @@ class Speech(FactorFamily):
 
     def factors(self, view: FactorView) -> Proposed:
         upos, lower, lemmas = view.upos, view.lower, view.lemmas
-        for v in places(lemmas, _SPEECH):
+        for v in words_with(lemmas, _SPEECH):
             for m in view.modifiers_of(v) if upos[v] == "VERB" else ():
                 if upos[m] not in NOMINAL or abs(m - v) > 4:
                     continue
@@ -90,7 +90,7 @@ class Comparison(FactorFamily):
 
     def factors(self, view: FactorView) -> Proposed:
         upos, lower = view.upos, view.lower
-        for c in places(lower, _STANDARD):
+        for c in words_with(lower, _STANDARD):
             kinds = [(d, degree(lower[d], view.xpos[d])) for d in range(max(1, c - 8), c)]
             compared = [(d, kind) for d, kind in kinds if kind]
             for b in view.heads_of(c) if compared else ():
@@ -125,7 +125,7 @@ class Fronted(FactorFamily):
 
     def factors(self, view: FactorView) -> Proposed:
         upos, lower = view.upos, view.lower
-        for comma in places(lower, (",",)):
+        for comma in words_with(lower, (",",)):
 
             def subjects(verb: int, comma: int = comma) -> list[int]:
                 mods = view.modifiers_of(verb)

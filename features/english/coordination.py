@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from bbparse.factors import FactorFamily, FactorView
 
-from .words import Proposed, introduced, places
+from .words import Proposed, introduced, words_with
 
 _FUNCTION = frozenset(("ADP", "SCONJ", "PART", "DET", "AUX", "PRON", "PUNCT", "ADV"))
 
@@ -24,7 +24,7 @@ _PARTNERS = {
 
 def joined(view: FactorView) -> Iterator[tuple[int, int, int]]:
     """Conjunction, possible later conjunct and first one."""
-    return introduced(view, places(view.upos, ("CCONJ",)))
+    return introduced(view, words_with(view.upos, ("CCONJ",)))
 
 
 class Conjuncts(FactorFamily):
@@ -70,7 +70,7 @@ class ParallelConjuncts(FactorFamily):
         if "CCONJ" not in view.upos:
             return
         upos, lower = view.upos, view.lower
-        function = set(places(upos, _FUNCTION))
+        function = set(words_with(upos, _FUNCTION))
         for cc, b, a in joined(view):
             brought = [y for y in view.modifiers_of(b) if cc < y < b and y in function]
             if not brought:
@@ -103,7 +103,7 @@ class Series(FactorFamily):
         if "CCONJ" not in upos or "," not in lower:
             return
         commas_of: dict[int, list[int]] = {}  # those before a word that may hang from it
-        for comma in places(lower, (",",)):
+        for comma in words_with(lower, (",",)):
             for b in view.heads_of(comma):
                 if b > comma:
                     commas_of.setdefault(b, []).append(comma)
@@ -146,7 +146,7 @@ class Correlatives(FactorFamily):
 
     def factors(self, view: FactorView) -> Proposed:
         upos, lower = view.upos, view.lower
-        announcing = places(lower, _PARTNERS)
+        announcing = words_with(lower, _PARTNERS)
         for cc, b, a in joined(view) if announcing else ():
             for x in announcing:
                 for head in view.heads_of(x) if x < cc and _PARTNERS[lower[x]] == lower[cc] else ():

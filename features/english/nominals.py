@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from bbparse.factors import FactorFamily, FactorView
 
-from .words import Proposed, counter, introduced, places
+from .words import Proposed, counter, introduced, words_with
 
 _PARTS = frozenset(("NOUN", "PROPN", "NUM", "SYM", "X", "ADJ"))
 _NOUNS = frozenset(("NOUN", "PROPN", "NUM", "PRON"))
@@ -28,7 +28,7 @@ class Compounds(FactorFamily):
 
     def factors(self, view: FactorView) -> Proposed:
         upos, lemmas = [*view.upos, ""], view.lemmas
-        for a, b in pairwise(places(upos, _PARTS)):
+        for a, b in pairwise(words_with(upos, _PARTS)):
             if b > a + 1:
                 continue
             first, last = upos[a - 1] not in _PARTS, upos[b + 1] not in _PARTS
@@ -65,7 +65,7 @@ class Appositions(FactorFamily):
 
     def factors(self, view: FactorView) -> Proposed:
         upos, lower = view.upos, view.lower
-        marks = places(lower, _MARKS)
+        marks = words_with(lower, _MARKS)
         if not marks:
             return
         nouns_between, joins = counter(upos, _NOUNS), counter(upos, ("CCONJ",))

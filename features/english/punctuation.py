@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from bbparse.factors import Arc, FactorFamily, FactorView, Feature
 
-from .words import MATCHING, Proposed, places
+from .words import MATCHING, Proposed, words_with
 
 _CLOSERS = frozenset(".!?")
 _QUOTES = frozenset((")", '"', "''", "'", "”"))
@@ -140,7 +140,7 @@ class PairedCommas(FactorFamily):
 
     def factors(self, view: FactorView) -> Proposed:
         upos, lower = view.upos, view.lower
-        marks = places(lower, _DASHES)
+        marks = words_with(lower, _DASHES)
         for place, i in enumerate(marks):
             for between, j in enumerate(marks[place + 1 : place + 4]):
                 for h in view.heads_of(i):

@@ -16,7 +16,7 @@ NOMINAL = frozenset(("NOUN", "PROPN", "PRON", "NUM"))
 MATCHING = {"(": ")", "[": "]", "{": "}", '"': '"', "'": "'", "``": "''", "“": "”", "‘": "’"}
 
 
-def places(column: Sequence[str], texts: Container[str]) -> list[int]:
+def words_with(column: Sequence[str], texts: Container[str]) -> list[int]:
     """Return the words whose entry of a column is one of ``texts``."""
     return [i for i, text in enumerate(column) if text in texts]
 

@@ -10,7 +10,7 @@ from bbparse.text.raw import is_spaced
 from bbparse.text.tokenizer import Tokenizer
 from bbparse.text.tokenizer_training import train_tokenizer
 from bbparse.treebank import Sentence
-from bbparse.treebank.sentence import pieces
+from bbparse.treebank.sentence import surface_tokens
 from tests import toy
 
 
@@ -65,7 +65,7 @@ def test_words_tokens_and_sentences_are_learned() -> None:
 
 def test_a_treebank_without_its_text() -> None:
     bare = [Sentence.from_words(s.forms) for s in toy.sentences()]
-    assert not is_spaced([pieces(s) for s in bare])
+    assert not is_spaced([surface_tokens(s) for s in bare])
     tokenizer = train_tokenizer(bare)
     text = "She slept . He saw the stars ."
     apart = [[words for (words,) in s] for s in tokenized(tokenizer, text)]

@@ -20,7 +20,7 @@ from bbparse.runtime.output import open_output
 from bbparse.runtime.progress import watched
 from bbparse.treebank import Sentence, read_conllu
 from bbparse.treebank.drawing.formats import Style, conllu_of
-from bbparse.treebank.evaluation import in_order_of
+from bbparse.treebank.evaluation import matched_by_id
 
 
 @command()
@@ -141,4 +141,4 @@ def _in_order(files: Sequence[Iterable[Sentence]]) -> Iterator[tuple[Sentence, .
             yield parses
             continue
         first, *others = ([parse, *stream] for parse, stream in zip(parses, streams))
-        yield from zip_longest(first, *(in_order_of(first, other) for other in others))
+        yield from zip_longest(first, *(matched_by_id(first, other) for other in others))

@@ -15,7 +15,7 @@ from bbparse.runtime.progress import watched
 from bbparse.treebank import Sentence, read_conllu
 from bbparse.treebank.alignment import MatchCounts, evaluate_text
 from bbparse.treebank.breakdown import BREAKDOWNS, breakdown
-from bbparse.treebank.evaluation import in_order_of, tallied
+from bbparse.treebank.evaluation import matched_by_id, tallied
 from bbparse.treebank.graph import ENHANCEMENTS
 from bbparse.treebank.significance import ENUMERATED, FEW, RESAMPLES, Difference, compare_tallies
 
@@ -217,7 +217,7 @@ def _read(path: str, heads: bool = False) -> list[Sentence]:
 def _in_order(first: Sequence[Sentence], path: str, heads: bool = False) -> Sequence[Sentence]:
     """Read a file; sentences that have the same ids as the first file's come in their order."""
     sentences = _read(path, heads)
-    matched = in_order_of(first, sentences)
+    matched = matched_by_id(first, sentences)
     if matched is not sentences:
         say(f"{path}: in another order, matched by sent_id")
     return matched

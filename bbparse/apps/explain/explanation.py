@@ -18,7 +18,7 @@ from bbparse.apps.explain.terms import (
     PARTS,
     Feature,
     Term,
-    largest,
+    by_magnitude,
     names_of,
     terms_of,
     with_features,
@@ -129,7 +129,9 @@ def _tree_terms(
         labels = parser.model.labels_of(scored, heads)
         labels = [ROOT, *labels] if labels else []
         for family in families:
-            texts = largest(Feature(*term) for term in family_terms(family, view, heads, labels))
+            texts = by_magnitude(
+                Feature(*term) for term in family_terms(family, view, heads, labels)
+            )
             if value := math.fsum(text.weight for text in texts):
                 terms.append(Term(family.name, (), (), value, texts))
     return terms

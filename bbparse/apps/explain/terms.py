@@ -120,11 +120,11 @@ def _family_terms(parser: Parser, view: FactorView) -> list[Term]:
             ]
             pairs = tuple(zip(view.arc_head[members].tolist(), view.arc_mod[members].tolist()))
             words = tuple(sorted({word for pair in pairs for word in pair}))
-            terms.append(Term(family.name, words, pairs, value, largest(features)))
+            terms.append(Term(family.name, words, pairs, value, by_magnitude(features)))
     return terms
 
 
-def largest(features: Iterable[Feature]) -> tuple[Feature, ...]:
+def by_magnitude(features: Iterable[Feature]) -> tuple[Feature, ...]:
     """Sort features, largest magnitude first."""
     return tuple(sorted(features, key=lambda f: (-abs(f.weight), f.text)))
 
@@ -163,7 +163,7 @@ def with_features(
                         features[kind, words].append(Feature(text, float(value[i])))
     return [
         [
-            replace(term, features=largest(features[term.kind, term.words]))
+            replace(term, features=by_magnitude(features[term.kind, term.words]))
             if term.kind in PARTS
             else term
             for term in terms
@@ -208,7 +208,7 @@ def _without_words(
                         if loss:
                             losses.append(Feature(name, float(loss)))
     return [
-        [replace(t, without=largest(lost_terms[t.kind, t.words][1])) for t in terms]
+        [replace(t, without=by_magnitude(lost_terms[t.kind, t.words][1])) for t in terms]
         for (_, terms), lost_terms in zip(trees, lost)
     ]
 

@@ -16,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bbparse.runtime.arrays import Longs, places_among
+from bbparse.runtime.arrays import Longs, indices_among
 from bbparse.runtime.errors import FactorError
 from bbparse.treebank.encode import text_hash
 
@@ -76,7 +76,7 @@ class FactorTable:
 
     def find(self, keys: ArrayLike) -> Longs:
         """Return the position of each key, uint64[*], in `keys`; -1 for unknown ones."""
-        return places_among(self.keys, np.asarray(keys, np.uint64))
+        return indices_among(self.keys, np.asarray(keys, np.uint64))
 
     def pruned(self) -> FactorTable:
         """Return the table without features of weight 0, which changes no score."""

@@ -17,7 +17,7 @@ from bbparse.models.learning.data import Silver, prepare
 from bbparse.models.learning.run import Run, learn_with_network, learn_with_templates
 from bbparse.models.model import NOTE, Model, card_note
 from bbparse.models.model_file import save_model
-from bbparse.neural.embeddings import Embeddings, one_source
+from bbparse.neural.embeddings import Embeddings, shared_embeddings
 from bbparse.runtime.archive import Fields
 from bbparse.runtime.errors import ConfigError, TreebankError
 from bbparse.text.tagger import TAGGER_FIELDS, Tagger, tagger_fields, tagger_from
@@ -126,7 +126,7 @@ def train(  # noqa: PLR0913 – public keywords
         say(f"{files[0]}: resuming an earlier run")
     config = _with_projectivity(config, sentences, say)
     read = TextModels(None, None) if reading is None else reading(source, kept)
-    one_source(source, None if read.tagger is None else read.tagger.embeddings)
+    shared_embeddings(source, None if read.tagger is None else read.tagger.embeddings)
     data = prepare(sentences, config.model)
     if silver is not None:
         silver = replace(silver, tagger=read.tagger)

@@ -77,7 +77,7 @@ class ProblemMaker:
 
     def __post_init__(self) -> None:
         if self.network is not None:
-            self.network.taken(self.embeddings, "the network")
+            self.network.used_embeddings(self.embeddings, "the network")
 
     def __call__(
         self,

@@ -23,8 +23,8 @@ __all__ = [
     "embeddings_from",
     "fit_base",
     "fit_encoder",
-    "one_source",
     "read_vectors",
+    "shared_embeddings",
 ]
 
 
@@ -41,7 +41,7 @@ def embeddings_from(
         return kind.from_fields(given)
 
 
-def one_source(*sources: Embeddings | None) -> Embeddings | None:
+def shared_embeddings(*sources: Embeddings | None) -> Embeddings | None:
     """Return the embeddings that all networks share, None if none uses any."""
     used = [source for source in sources if source is not None]
     for source in used[1:]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.neural.embeddings.bert import FARTHEST, Bert, check_sizes, input_scales, shapes_of
-from bbparse.neural.embeddings.pieces import ForeignEncoder, Pieces, entry
+from bbparse.neural.embeddings.pieces import ForeignEncoder, Pieces, json_value
 from bbparse.neural.embeddings.unigram import UnigramPieces
 from bbparse.neural.embeddings.wordpiece import WordPieces
 from bbparse.runtime.archive import check_entry
@@ -76,13 +76,13 @@ def _read_bert(folder: Path, layers: tuple[int | None, int] | None, bits: float 
             names = ", ".join(filter(None, known))
             raise ForeignEncoder(f"its {name} is {config.get(name)!r}, expected {names}")
     tokenizer = _json(folder, "tokenizer.json")
-    kind = entry("tokenizer.json", tokenizer, "model", dict).get("type", "WordPiece")
+    kind = json_value("tokenizer.json", tokenizer, "model", dict).get("type", "WordPiece")
     if kind not in [*_PIECES]:
         raise ForeignEncoder(f"its pieces are of the kind {kind}, expected {' or '.join(_PIECES)}")
     pieces: Pieces = _PIECES[kind].read(tokenizer)
     weights = read_safetensors(folder / "model.safetensors")
     # the first position of RoBERTa and its relatives is the one after that of padding
-    padding = entry("config.json", {"pad_token_id": 1, **config}, "pad_token_id", int)
+    padding = json_value("config.json", {"pad_token_id": 1, **config}, "pad_token_id", int)
     first = 0 if config["model_type"] == "bert" else max(0, padding + 1)
     note = {**_sizes_of(config, layers, first), "scaled": True, **pieces.settings}
     check_sizes(note)
@@ -108,13 +108,13 @@ def _sizes_of(
     config: dict[str, Any], layers: tuple[int | None, int] | None, first: int
 ) -> dict[str, Any]:
     """Return the sizes of an encoder with these layers, whose positions begin with `first`."""
-    sizes = {size: entry("config.json", config, name, int) for size, name in _SIZES.items()}
+    sizes = {size: json_value("config.json", config, name, int) for size, name in _SIZES.items()}
     depth = sizes["layers"]
     lowest, last = layers or (None, depth)
     if not 1 <= last <= depth:
         raise EmbeddingsError(f"has {depth} layers, expected {last} or more")
     sizes |= {"layers": last, "positions": sizes["positions"] - first}
-    sizes["small"] = entry("config.json", config, "layer_norm_eps", float)
+    sizes["small"] = json_value("config.json", config, "layer_norm_eps", float)
     return sizes if lowest is None else {**sizes, "lowest": lowest}
 
 
@@ -248,8 +248,10 @@ def read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
         dtype = str(about.get("dtype"))
         if dtype not in _DTYPES and dtype != "BF16":
             continue
-        shape = entry(f"{path.name}: {name}", about, "shape", list[int])
-        low, high = [*entry(f"{path.name}: {name}", about, "data_offsets", list[int]), -1, -1][:2]
+        shape = json_value(f"{path.name}: {name}", about, "shape", list[int])
+        low, high = [*json_value(f"{path.name}: {name}", about, "data_offsets", list[int]), -1, -1][
+            :2
+        ]
         size = 2 if dtype == "BF16" else np.dtype(_DTYPES[dtype]).itemsize
         if not 0 <= low <= high <= len(data) - 8 - length or (
             min(shape, default=0) < 0 or high - low != size * math.prod(shape)

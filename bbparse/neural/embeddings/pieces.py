@@ -15,7 +15,7 @@ class ForeignEncoder(EmbeddingsError):
     """An encoder that we do not compute ourselves; the library transformers may."""
 
 
-def entry(where: str, table: Any, name: str, kind: Any) -> Any:
+def json_value(where: str, table: Any, name: str, kind: Any) -> Any:
     """Return a value of a JSON file of an encoder; `EmbeddingsError` unless it is of the kind."""
     check_entry(where, "what it holds", table, dict, EmbeddingsError)
     value = table.get(name)
@@ -23,7 +23,7 @@ def entry(where: str, table: Any, name: str, kind: Any) -> Any:
     return value
 
 
-def step(where: str, table: Any, name: str) -> dict[str, Any]:
+def tokenizer_step(where: str, table: Any, name: str) -> dict[str, Any]:
     """Return a step of a tokenizer, empty if there is none."""
     value = table.get(name) or {}
     check_entry(where, name, value, dict, EmbeddingsError)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.neural.embeddings.pieces import ForeignEncoder, Pieces, entry, step
+from bbparse.neural.embeddings.pieces import ForeignEncoder, Pieces, json_value, tokenizer_step
 from bbparse.runtime.archive import fits
 from bbparse.runtime.arrays import Float64s
 from bbparse.runtime.errors import EmbeddingsError
@@ -54,15 +54,18 @@ class UnigramPieces(Pieces):
     def read(cls, data: Mapping[str, Any]) -> UnigramPieces:
         """Make pieces from ``tokenizer.json``; `ForeignEncoder` if it does more than is known."""
         where, model = "tokenizer.json", data["model"]
-        rows, unknown = entry(where, model, "vocab", list), entry(where, model, "unk_id", int)
+        rows, unknown = (
+            json_value(where, model, "vocab", list),
+            json_value(where, model, "unk_id", int),
+        )
         for row in rows:
             if not fits(row, list) or len(row) != 2 or not fits(row[1], float):
                 raise EmbeddingsError(f"{where}: vocab has {row!r:.60}, expected piece and score")
         if not 0 <= unknown < len(rows):
             raise EmbeddingsError(f"{where}: unk_id is {unknown}, expected the id of a piece")
         pieces, scores = zip(*rows)
-        normalizers = _steps(step(where, data, "normalizer"), "normalizers")
-        splits = _steps(step(where, data, "pre_tokenizer"), "pretokenizers")
+        normalizers = _steps(tokenizer_step(where, data, "normalizer"), "normalizers")
+        splits = _steps(tokenizer_step(where, data, "pre_tokenizer"), "pretokenizers")
         for each in (*normalizers, *splits):
             if not _is_known(each):
                 raise ForeignEncoder(f"its tokenizer has an unknown step: {each!s:.60}")
@@ -72,7 +75,7 @@ class UnigramPieces(Pieces):
             raise ForeignEncoder("its unknown piece is not <unk>")
         key = "precompiled_charsmap"
         table_step = next((s for s in normalizers if s["type"] == "Precompiled"), {key: ""})
-        table = np.frombuffer(b64decode(entry(where, table_step, key, str)), np.uint8)
+        table = np.frombuffer(b64decode(json_value(where, table_step, key, str)), np.uint8)
         return cls(pieces, np.array(scores, np.float64), table)
 
     def necessary(self, words: Iterable[str]) -> list[int]:
@@ -131,9 +134,9 @@ def _steps(one: dict[str, Any], name: str) -> list[dict[str, Any]]:
     """Return the steps of a sequence, whose field they are, or a single step."""
     steps: list[dict[str, Any]] = [one] if one else []
     if one.get("type") == "Sequence":
-        steps = entry("tokenizer.json", one, name, list[dict])
+        steps = json_value("tokenizer.json", one, name, list[dict])
     for each in steps:
-        entry("tokenizer.json", each, "type", str)
+        json_value("tokenizer.json", each, "type", str)
     return steps
 
 

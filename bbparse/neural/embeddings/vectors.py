@@ -28,7 +28,7 @@ from bbparse.neural.embeddings.protocol import (
     width_of,
 )
 from bbparse.runtime.archive import Fields
-from bbparse.runtime.arrays import Float32s, places_among
+from bbparse.runtime.arrays import Float32s, indices_among
 from bbparse.runtime.errors import EmbeddingsError
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import attribute_hash
@@ -82,7 +82,7 @@ class WordVectors(Embeddings):
 
     def _search(self, forms: list[str]) -> NDArray[np.int64]:
         """Return the rows of words; -1 for words without a vector."""
-        return places_among(self._keys, _keys_of(forms))
+        return indices_among(self._keys, _keys_of(forms))
 
     def to_fields(self) -> Fields:
         """Return the fields for a model file."""

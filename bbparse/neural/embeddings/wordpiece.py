@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from bbparse.neural.embeddings.pieces import ForeignEncoder, Pieces, entry, step
+from bbparse.neural.embeddings.pieces import ForeignEncoder, Pieces, json_value, tokenizer_step
 from bbparse.runtime.errors import EmbeddingsError
 
 #: Categories of characters that are removed; unassigned ones are kept.
@@ -44,20 +44,20 @@ class WordPieces(Pieces):
     def read(cls, data: Mapping[str, Any]) -> WordPieces:
         """Make pieces from ``tokenizer.json``; `ForeignEncoder` if it does more than is known."""
         where = "tokenizer.json"
-        model, normalizer = data["model"], step(where, data, "normalizer")
+        model, normalizer = data["model"], tokenizer_step(where, data, "normalizer")
         known = (
             model.get("continuing_subword_prefix", "##") == "##"
             and normalizer.get("type") == "BertNormalizer"
             and normalizer.get("clean_text")
             and normalizer.get("handle_chinese_chars")
-            and step(where, data, "pre_tokenizer").get("type") == "BertPreTokenizer"
+            and tokenizer_step(where, data, "pre_tokenizer").get("type") == "BertPreTokenizer"
             and model.get("unk_token") == "[UNK]"
         )
         if not known:
             raise ForeignEncoder("its tokenizer does not prepare words as that of BERT")
-        vocabulary = entry(where, model, "vocab", dict[str, int])
+        vocabulary = json_value(where, model, "vocab", dict[str, int])
         pieces = {number: piece for piece, number in vocabulary.items()}
-        for token in entry(where, {"added_tokens": [], **data}, "added_tokens", list[dict]):
+        for token in json_value(where, {"added_tokens": [], **data}, "added_tokens", list[dict]):
             if type(token.get("id")) is int:
                 pieces.setdefault(token["id"], token.get("content"))  # it may be there only
         ids = range(max(vocabulary.values(), default=-1) + 1)

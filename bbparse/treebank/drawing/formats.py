@@ -17,7 +17,7 @@ from bbparse.treebank import Sentence, format_sentence
 from bbparse.treebank.drawing.layout import printable
 from bbparse.treebank.drawing.text import draw_text, painted
 from bbparse.treebank.graph import edge_confidences
-from bbparse.treebank.sentence import ScoredTree, miscs, multiword_tokens, offsets, pieces
+from bbparse.treebank.sentence import ScoredTree, miscs, multiword_tokens, offsets, surface_tokens
 from bbparse.treebank.trees import changed_words
 
 VERSION = 1
@@ -65,7 +65,7 @@ def _offsets(sentence: Sentence) -> list[list[int]] | None:
     if (-1, -1) not in spans:
         return [list(span) for span in spans]
     text, end, found = sentence.written, 0, []
-    for token in pieces(sentence):
+    for token in surface_tokens(sentence):
         start = text.find(token.form, end)
         if start < 0 or text[end:start].strip():
             return None

@@ -10,7 +10,7 @@ import pytest
 
 from bbparse.parser.parser import Parser
 from bbparse.treebank import Sentence, read_conllu, write_conllu
-from bbparse.treebank.sentence import miscs, pieces
+from bbparse.treebank.sentence import miscs, surface_tokens
 from tests import toy
 from tests.apps.cli.conftest import Run
 from tests.treebank.drawing.test_drawing import heads_in
@@ -37,7 +37,7 @@ def test_json_lines(run: Run, model: Path) -> None:
             )
         )
         spans = record["offsets"]
-        tokens = pieces(sentence)  # words of a token share its span
+        tokens = surface_tokens(sentence)  # words of a token share its span
         expected = [token.form for token in tokens for _ in token.words or (token.form,)]
         assert [sentence.written[start:end] for start, end in spans] == expected
         several = [token.form for token in tokens if len(token.words) > 1]
