@@ -25,6 +25,13 @@ T = TypeVar("T")
 CONFIGURATIONS = Shipped("configuration", "configs", ".toml", ConfigError)
 METHODS = ("adagrad", "perceptron")
 SOLVERS = ("bb", "price-and-cut")
+#: Keys in older files → the keys now.
+FORMER_KEYS = {
+    "pairs": "biaffine_dim",
+    "shared": "arc_mlp_dim",
+    "parts": "part_dim",
+    "naming": "label_dim",
+}
 
 
 def _checked(default: Any, right: Callable[[Any], bool], expected: str, **others: Any) -> Any:
@@ -49,10 +56,9 @@ def _one_of(default: Any, values: Collection[Any]) -> Any:
     return _checked(default, lambda v: v in values, f"one of {', '.join(map(str, values))}")
 
 
-def _size(default: int, formerly: str = "") -> Any:
-    """Return a field for the length of a vector; ``formerly`` is its key in older files."""
+def _size(default: int) -> Any:
     expected = "a multiple of 16 up to 4096"
-    return _checked(default, lambda v: v % 16 == 0 and 16 <= v <= 4096, expected, formerly=formerly)
+    return _checked(default, lambda v: v % 16 == 0 and 16 <= v <= 4096, expected)
 
 
 def _dropout(default: float) -> Any:
@@ -131,10 +137,10 @@ class NetworkConfig(Record):
     width: int = _size(192)
     #: Sizes of the vectors of words as endpoints of arcs, in products and in sums; of siblings and
     #: grandchildren; and of labels.
-    biaffine_dim: int = _size(96, "pairs")
-    arc_mlp_dim: int = _size(64, "shared")
-    part_dim: int = _size(32, "parts")
-    label_dim: int = _size(96, "naming")
+    biaffine_dim: int = _size(96)
+    arc_mlp_dim: int = _size(64)
+    part_dim: int = _size(32)
+    label_dim: int = _size(96)
     #: Dropout rates in training: of the numbers between layers, of words (which keep only their
     #: tags), and of single attributes.
     dropout: float = _dropout(0.33)
@@ -331,16 +337,11 @@ def read_record(cls: type[T], table: Mapping[str, Any], where: str) -> T:
     """Build a record from a TOML table; the types of values are checked against the defaults."""
     defaults = {f.name: getattr(cls(), f.name) for f in fields(cls)}  # type: ignore[arg-type]
     others = {f.name: f.metadata.get("also", ()) for f in fields(cls)}  # type: ignore[arg-type]
-    former = {
-        old: f.name
-        for f in fields(cls)  # type: ignore[arg-type]
-        if (old := f.metadata.get("formerly"))
-    }
     values: dict[str, Any] = {}
     for name, value in table.items():
-        key = former.get(name, name)
+        key = FORMER_KEYS.get(name, name)
         if key not in defaults:
-            raise ConfigError(f"unknown key {key!r} in [{where}]; keys are {', '.join(defaults)}")
+            raise ConfigError(f"unknown key {name!r} in [{where}]; keys are {', '.join(defaults)}")
         default = defaults[key]
         if isinstance(default, tuple) and isinstance(value, list | tuple):
             value = tuple(value)

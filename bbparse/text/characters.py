@@ -15,19 +15,8 @@ Words = NDArray[np.uint64]
 
 #: Attributes of a character: itself, in lower case, its kind; the prefix of its chunk (the text
 #: between spaces) that ends with it and the suffix that begins with it, as characters and as kinds;
-#: the same for its run of letters and digits; marks of its chunk.
-CHARACTER_COLUMNS = (
-    "char",
-    "low",
-    "kind",
-    "before",
-    "after",
-    "kbefore",
-    "kafter",
-    "rbefore",
-    "rafter",
-    "chunk",
-)
+#: both for its run of letters and digits; marks of its chunk.
+N_COLUMNS = 10
 
 BLANK = 0
 #: Kinds of punctuation and symbols; the kind of other characters is their Unicode category.
@@ -139,7 +128,7 @@ def encode_characters(text: str) -> Words:
     """Encode the characters of a paragraph: row PAD + i is character i, between padding."""
     kinds, chars, lows = _hashed(text)
     n = len(kinds)
-    rows = np.zeros((n + 2 * PAD, len(CHARACTER_COLUMNS)), np.uint64)
+    rows = np.zeros((n + 2 * PAD, N_COLUMNS), np.uint64)
     blank = kinds == BLANK
     chunk = np.append(True, blank[1:] != blank[:-1])
     change = np.append(True, kinds[1:] != kinds[:-1]) | chunk
@@ -171,17 +160,12 @@ def _chunk_marks(text: str, border: NDArray[np.bool_]) -> Words:
 
 @lru_cache(1 << 16)
 def _marks(chunk: str) -> int:
-    bits = 0
-    for bit, holds in enumerate(
-        (
-            "://" in chunk or chunk.startswith("www."),
-            "@" in chunk[1:-1],
-            any(c.isdigit() for c in chunk),
-            any(c.isalpha() for c in chunk),
-            chunk.count(".") > 1,
-            chunk.count("-") > 1,
-            chunk.count("/") > 1,
-        )
-    ):
-        bits |= holds << bit
+    flags = (
+        "://" in chunk or chunk.startswith("www."),
+        "@" in chunk[1:-1],
+        any(c.isdigit() for c in chunk),
+        any(c.isalpha() for c in chunk),
+        *(chunk.count(mark) > 1 for mark in ".-/"),
+    )
+    bits = sum(flag << bit for bit, flag in enumerate(flags))
     return attribute_hash("chunk", str(bits))

@@ -19,25 +19,6 @@ from bbparse.treebank.encode import PAD, attribute_hash, row_of, shape
 N_GRAMS = 24
 #: Lengths of n-grams; the ends of a word count as characters.
 LENGTHS = (3, 4, 5)
-#: Attributes of a form, and the one of its sentence: the use of capitals.
-COLUMNS: tuple[str, ...] = (
-    "form",
-    "lower",
-    "prefix1",
-    "prefix2",
-    "prefix3",
-    "prefix4",
-    "suffix1",
-    "suffix2",
-    "suffix3",
-    "suffix4",
-    "suffix5",
-    "shape",
-    "kinds",
-    "habit",
-    *(f"gram{i}" for i in range(N_GRAMS)),
-    "style",
-)
 #: Number of the first columns that are the whole word.
 N_WHOLE = 2
 
@@ -82,30 +63,30 @@ def grams(lower: str) -> list[str]:
     return some[:N_GRAMS]
 
 
-def _row(truecasing: Mapping[str, str], form: str) -> NDArray[np.uint64]:
+def _attributes(truecasing: Mapping[str, str], form: str) -> list[tuple[str, str]]:
+    """Return the attributes of a form with their values; affixes of digits say nothing."""
     lower = form.lower()
-    kinds, habit = _kinds(form), truecasing.get(lower, "")
-    # affixes of digits are not informative
     plain = "".join("0" if c.isdigit() else c for c in lower)
-    values = (
-        form,
-        lower,
-        plain[:1],
-        plain[:2],
-        plain[:3],
-        plain[:4],
-        plain[-1:],
-        plain[-2:],
-        plain[-3:],
-        plain[-4:],
-        plain[-5:],
-        shape(form, 4),
-        f"{shape(form)}|{kinds}",
-        f"{habit}|{kinds}",
-    )
-    hashes = row_of(zip(COLUMNS, values))
-    hashes += [attribute_hash("gram", gram) for gram in grams(plain)]
+    kinds = _kinds(form)
+    return [
+        ("form", form),
+        ("lower", lower),
+        *((f"prefix{n}", plain[:n]) for n in range(1, 5)),
+        *((f"suffix{n}", plain[-n:]) for n in range(1, 6)),
+        ("shape", shape(form, 4)),
+        ("kinds", f"{shape(form)}|{kinds}"),
+        ("habit", f"{truecasing.get(lower, '')}|{kinds}"),
+        *(("gram", gram) for gram in grams(plain)),
+    ]
+
+
+#: Attributes of a form, and the one of its sentence: the use of capitals.
+COLUMNS = (*(name for name, _ in _attributes({}, "a" * N_GRAMS)), "style")
+
+
+def _row(truecasing: Mapping[str, str], form: str) -> NDArray[np.uint64]:
     row = np.zeros(len(COLUMNS), np.uint64)
+    hashes = row_of(_attributes(truecasing, form))
     row[: len(hashes)] = hashes
     return row
 

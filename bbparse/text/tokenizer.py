@@ -20,7 +20,7 @@ from bbparse.neural.ragged import grouped
 from bbparse.runtime.archive import Fields, Rule, reading_part
 from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.errors import ModelError
-from bbparse.text.characters import BLANK, CHARACTER_COLUMNS, JOINED, encode_characters, kinds_of
+from bbparse.text.characters import BLANK, JOINED, N_COLUMNS, encode_characters, kinds_of
 from bbparse.treebank.encode import PAD
 
 #: Labels of characters: inside a word, last of a word inside a token, last of a token.
@@ -52,7 +52,7 @@ class CharacterNetwork(LabelNetwork):
     """Scores of the labels of characters: ends of words and tokens, and ends of sentences."""
 
     NAME = "characters"
-    COLUMNS = np.arange(len(CHARACTER_COLUMNS))
+    COLUMNS = np.arange(N_COLUMNS)
     N_LEXICAL: ClassVar[int] = 1
 
 

@@ -87,12 +87,7 @@ class Learner:
 
     def state(self) -> dict[str, NDArray]:
         """Return the arrays of the state; writing to them restores another state."""
-        return {
-            "weights": self.weights,
-            "sums": self.sums,
-            "squares": self.squares,
-            "clock": self.clock,
-        }
+        return {name: getattr(self, name) for name in ("weights", "sums", "squares", "clock")}
 
 
 def choice_gradient(scores: Float64s, gold: Flags, axis: int) -> Float64s:
