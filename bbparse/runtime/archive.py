@@ -34,7 +34,7 @@ MAX_BYTES = 1 << 31
 INTS, REALS, FLAGS = "iu", "iuf", "b"
 _CARD = "card.json"
 _ANYTHING: Mapping[str, Any] = MappingProxyType({})
-# What becomes another type when it is written and read.
+# Types that JSON reads as others.
 _WRITTEN_AS: dict[Any, Any] = {list: (list, tuple), int: (int, np.integer), float: (float, int)}
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 

@@ -103,7 +103,7 @@ def read_sentences(
 class FileOptions(ParseOptions):
     """Options for parsing files: those of ``bbparse parse``."""
 
-    #: How running text is split; without it, names of files say what they are.
+    #: Way to split running text. Default: names of files decide.
     split: Split | None = None
     #: Format of the output.
     format_name: str = "conllu"

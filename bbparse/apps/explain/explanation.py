@@ -139,7 +139,7 @@ def _tree_terms(
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a tree is the best one of its sentence."""
+    """The best trees of a sentence, with the reasons why the first is the best."""
 
     sentence: Sentence
     problem: Problem  #: Candidate arcs and scores.

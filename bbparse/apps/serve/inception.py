@@ -46,7 +46,7 @@ class Range(BaseModel):
 
 
 class Metadata(BaseModel):
-    """What to predict."""
+    """Layer, feature and range to predict."""
 
     layer: str
     feature: str

@@ -54,7 +54,7 @@ class Embeddings(Protocol):
 
 
 class LearningText:
-    """What embeddings depend on: gold sentences, and the words of silver ones, a few bytes each."""
+    """Gold sentences, and the words of silver ones, as far as embeddings depend on them."""
 
     def __init__(self, gold: Sequence[Sentence], silver: Iterable[Sentence]) -> None:
         self._gold = gold
