@@ -12,7 +12,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bbparse.runtime.errors import TreebankError
 from bbparse.treebank.sentence import ScoredTree, Sentence
@@ -137,12 +137,11 @@ def graph_faults(sentence: Sentence) -> Iterator[tuple[int, str]]:
     basic = [
         WordEdge(*arc) for arc in zip(sentence.heads, sentence.deprels, range(1, len(lines) + 1))
     ]
-    into, out_of = defaultdict[NodeId, list[Edge]](list), defaultdict[NodeId, set[NodeId]](set)
+    into = defaultdict[NodeId, list[Edge]](list)
     has_empty = any(isinstance(node, str) for node in lines)
     for edge in edges:
         head, label, node = edge
         into[node].append(edge)
-        out_of[head].add(node)
         is_known = label == label.lower() and _LABEL.fullmatch(
             "".join(c for c in label if unicodedata.category(c)[0] != "M")
         )
@@ -164,13 +163,21 @@ def graph_faults(sentence: Sentence) -> Iterator[tuple[int, str]]:
         if isinstance(node, int) and sentence.deprels[node - 1].startswith("goeswith"):
             if own != [Edge(*basic[node - 1])]:
                 yield lines[node], f"goeswith-edeps: {node}"
-    reached, stack = set[NodeId]({0}), list[NodeId]([0])
-    while stack:
-        new = out_of[stack.pop()] - reached
-        reached |= new
-        stack += new
-    for node in lines.keys() - reached if edges else ():
+    for node in lines.keys() - reached(edges) if edges else ():
         yield lines[node], f"unconnected-egraph: {node} is not reached from the root"
+
+
+def reached(edges: Iterable[tuple[NodeId, str, NodeId]]) -> set[NodeId]:
+    """Return the nodes that edges lead to from the root, which is one of them."""
+    out_of = defaultdict[NodeId, set[NodeId]](set)
+    for head, _, node in edges:
+        out_of[head].add(node)
+    found, stack = set[NodeId]({0}), list[NodeId]([0])
+    while stack:
+        new = out_of[stack.pop()] - found
+        found |= new
+        stack += new
+    return found
 
 
 def collapsed(edges: Iterable[Edge]) -> list[WordEdge]:
@@ -257,15 +264,17 @@ def _without_case(label: str) -> str:
 
 
 def matches(gold: Sequence[WordEdge], predicted: Sequence[WordEdge]) -> tuple[int, int]:
-    """Count the edges that agree in two collapsed graphs, and those but for subtypes of labels."""
-    # like the official scorer, which compares all pairs of edges between two words
-    full = map(Counter, (gold, predicted))
-    bare = (Counter((h, universal(label), m) for h, label, m in side) for side in (gold, predicted))
-    return _pairs(*full), _pairs(*bare)
+    """Count the edges that agree in two collapsed graphs, and those but for subtypes of labels.
+
+    Like the official scorer, it compares all pairs of edges between two words.
+    """
+    bare = ([(h, universal(label), m) for h, label, m in side] for side in (gold, predicted))
+    return _pairs(gold, predicted), _pairs(*bare)
 
 
-def _pairs(gold: Counter[Any], predicted: Counter[Any]) -> int:
-    return sum(count * predicted[edge] for edge, count in gold.items())
+def _pairs(gold: Iterable[object], predicted: Iterable[object]) -> int:
+    counts = Counter(predicted)
+    return sum(counts[edge] for edge in gold)
 
 
 def enhancement(edge: WordEdge, heads: Sequence[int], labels: Sequence[str]) -> str:

@@ -33,6 +33,7 @@ from bbparse.models.graph.words import AnyTree, Vocabulary, Words
 from bbparse.runtime.archive import REALS, Fields, Rule, reading_part
 from bbparse.runtime.arrays import Float32s, Ints, Longs
 from bbparse.runtime.errors import ModelError
+from bbparse.treebank.graph import reached
 
 Template = tuple[tuple[str, ...], tuple[str, ...]]
 """Labels of a path up from the dependent, and down to the head."""
@@ -245,16 +246,8 @@ def _drop_arcs(graph: Graph, referring: Sequence[int]) -> None:
     """Remove the arcs of the tree of words that have ``ref``, as far as all stay reached."""
     arcs = {m: graph[m - 1].pop(0) for m in dict.fromkeys(referring)}
     while True:
-        children: dict[int, list[int]] = {}
-        for m, edges in enumerate(graph, start=1):
-            for head, _ in edges:
-                children.setdefault(head, []).append(m)
-        reached, stack = {0}, [0]
-        while stack:
-            new = {*children.get(stack.pop(), ())} - reached
-            reached |= new
-            stack += new
-        missing = [m for m in arcs if m not in reached]
+        found = reached((h, x, m) for m, edges in enumerate(graph, start=1) for h, x in edges)
+        missing = [m for m in arcs if m not in found]
         if not missing:
             return
         graph[missing[0] - 1].append(arcs.pop(missing[0]))
