@@ -70,7 +70,7 @@ def test_the_best_tree_with_edges_is_found() -> None:
             n_tried += 1
             if not expected:
                 n_none += 1
-                with pytest.raises(TreebankError, match="that is allowed|best trees"):
+                with pytest.raises(TreebankError, match=r"that is allowed|best trees"):
                     parser().parse(sentence, edges="Edge", **options)
                 continue
             (best,) = parser().parse(sentence, edges="Edge", **options)
