@@ -57,8 +57,8 @@ def in_sentence(
     return state
 
 
-def slope(loss: Callable[[], float], array: np.ndarray, place: tuple[int, ...]) -> float:
-    """The slope of a loss in double precision by an element of an array, in place."""
+def derivative(loss: Callable[[], float], array: np.ndarray, place: tuple[int, ...]) -> float:
+    """The derivative of a loss in double precision by an element of an array, in place."""
     before, step = array[place], 1e-6
     array[place] = before + step
     above = loss()
@@ -68,20 +68,20 @@ def slope(loss: Callable[[], float], array: np.ndarray, place: tuple[int, ...]) 
     return (above - below) / (2.0 * step)
 
 
-def assert_slopes(
+def assert_derivatives(
     loss: Callable[[], float],
     arrays: Arrays,
     gradients: Arrays,
     rng: np.random.Generator,
     count: int = 40,
 ) -> None:
-    """See whether some elements of gradients are slopes of a loss by the same ones of arrays."""
+    """See whether some elements of gradients are derivatives of a loss by those of arrays."""
     for name, array in arrays.items():
         assert gradients[name].shape == array.shape and np.abs(gradients[name]).max() > 0.0, name
         size = 1e-3 * float(np.abs(gradients[name]).max())
         for flat in rng.integers(0, array.size, count):
             place = tuple(map(int, np.unravel_index(flat, array.shape)))
-            expected = slope(loss, array, place)
+            expected = derivative(loss, array, place)
             found = gradients[name][place]
             close = abs(found - expected) <= 1e-3 * abs(expected) + size
             assert close, (name, place, found, expected)

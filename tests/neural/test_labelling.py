@@ -15,7 +15,7 @@ from bbparse.text.columns import FormEncoder
 from bbparse.text.tagger import TagNetwork
 from bbparse.treebank.encode import PAD, attribute_hash
 from tests import toy
-from tests.slopes import assert_gradients
+from tests.gradients import assert_gradients
 
 
 def values_of(count: int) -> list[np.ndarray]:

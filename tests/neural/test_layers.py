@@ -80,7 +80,7 @@ def test_layers_give_what_plain_ones_give(name: str, sizes: list[int]) -> None:
 
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("name", LAYERS)
-def test_gradients_are_slopes(name: str, sizes: list[int]) -> None:
+def test_gradients_are_derivatives(name: str, sizes: list[int]) -> None:
     layer, reference, shapes = LAYERS[name]
     rng = np.random.default_rng(7 + len(sizes))
     for scale in (1.0, 30.0):
@@ -96,10 +96,10 @@ def test_gradients_are_slopes(name: str, sizes: list[int]) -> None:
             return sum(float((reference(p, "l", x) * goal).sum()) for x, goal in pairs)
 
         own = {name: gradient - 1.0 for name, gradient in w.gradients.items()}
-        plain.assert_slopes(loss, p, own, rng, 15)
+        plain.assert_derivatives(loss, p, own, rng, 15)
         some = [(part, d) for part, d in zip(parts, words_of(batch, d_x)) if len(part)]
         for part, d_part in some:
-            plain.assert_slopes(loss, {"x": part}, {"x": d_part}, rng, 15)
+            plain.assert_derivatives(loss, {"x": part}, {"x": d_part}, rng, 15)
 
 
 def test_rows_of_vectors_are_summed_and_get_their_gradients() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 Scored = tuple[float, tuple[int, ...]]
@@ -54,6 +55,15 @@ def trees(problem: Any) -> Iterator[tuple[int, ...]]:
             yield from extend([*arcs, a], [*heads, head[a]])
 
     yield from extend([], [-1])
+
+
+def all_trees(n: int, single_root: bool, projective: bool) -> Iterator[tuple[int, ...]]:
+    """The heads of words 1 to n in each tree over all arcs."""
+    for heads in product(range(n + 1), repeat=n):
+        if single_root and heads.count(0) > 1:
+            continue
+        if is_tree([-1, *heads]) and (not projective or is_projective([-1, *heads])):
+            yield heads
 
 
 def _cross(a: int, b: int, c: int, d: int) -> bool:

@@ -14,9 +14,9 @@ from bbparse.parser.validity.repair import MAX_WORDS, RepairOptions, label_names
 from bbparse.parser.validity.rules import Rules
 from bbparse.runtime.errors import TreebankError
 from bbparse.treebank import Sentence, format_sentence, read_conllu
+from tests.oracles.enumerate import all_trees
 from tests.oracles.rules import broken
 from tests.parser.validity.test_random import NAMES, TAGS, random_rules
-from tests.parser.validity.test_repair import all_trees
 
 UD = Rules.load("ud")
 

@@ -23,11 +23,11 @@ from bbparse.neural.sequence import QUANTUM
 from bbparse.runtime.archive import archive_bytes
 from bbparse.treebank import Sentence
 from tests import toy
+from tests.gradients import assert_gradients
 from tests.models.scoring.networks import LABELS, Arrays, Plain, random_sentence
 from tests.models.scoring.reference import candidate_parts
-from tests.neural.plain import assert_slopes
+from tests.neural.plain import assert_derivatives
 from tests.oracles.enumerate import enumerate_trees
-from tests.slopes import assert_gradients
 from tests.strategies import random_tree
 
 
@@ -159,7 +159,7 @@ def tree_likelihood(
         (True, (), -1, None),
     ],
 )
-def test_the_loss_is_as_defined_and_its_gradients_are_slopes(
+def test_the_loss_is_as_defined_and_its_gradients_are_derivatives(
     trees: bool, labels: tuple[str, ...], root: int, outside: RandomEmbeddings | None
 ) -> None:
     sentences = treebank([3, 1, 4, 4, 3], crossing=True)
@@ -181,7 +181,7 @@ def test_the_loss_is_as_defined_and_its_gradients_are_slopes(
     silent |= set() if labels else {"label_w", "label_b"}
     assert not any(gradients[name].any() for name in silent)
     own = {name: array for name, array in p.items() if name not in silent}
-    assert_slopes(loss, own, gradients, np.random.default_rng(3), 4)
+    assert_derivatives(loss, own, gradients, np.random.default_rng(3), 4)
     # gradients are added to those there are
     before = {name: gradient.copy() for name, gradient in gradients.items()}
     again, other = learner.loss(chosen, trees, noisy=False)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bbparse.models.learning.linear import Learner, choice_gradient
 from bbparse.models.scoring.linear import QUANTUM
-from tests.neural.plain import assert_slopes
+from tests.neural.plain import assert_derivatives
 
 # One training example: the features it changes, by how much each; none where it was right.
 CHANGES = st.dictionaries(st.integers(0, 5), st.integers(-3, 3).filter(bool), max_size=4)
@@ -56,7 +56,7 @@ def test_adagrad_steps_shrink_with_the_gradients_seen() -> None:
 
 
 @given(st.integers(0, 10**6), st.integers(0, 1))
-def test_choices_are_learned_along_the_slope_of_their_likelihood(seed: int, axis: int) -> None:
+def test_choices_are_learned_along_the_gradient_of_their_likelihood(seed: int, axis: int) -> None:
     rng = np.random.default_rng(seed)
     scores, gold = rng.normal(size=(4, 5)), np.zeros((4, 5), bool)
     for i in range(3):  # the last one teaches nothing
@@ -66,5 +66,5 @@ def test_choices_are_learned_along_the_slope_of_their_likelihood(seed: int, axis
         sums = np.logaddexp.reduce(scores, axis, keepdims=True)
         return float((scores - sums)[gold].sum())
 
-    slopes = {"x": choice_gradient(scores, gold, axis)}
-    assert_slopes(likelihood, {"x": scores}, slopes, rng, 10)
+    gradients = {"x": choice_gradient(scores, gold, axis)}
+    assert_derivatives(likelihood, {"x": scores}, gradients, rng, 10)

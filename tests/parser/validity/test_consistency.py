@@ -13,8 +13,8 @@ from bbparse.parser.validity.repair import repair
 from bbparse.parser.validity.rules import Rules
 from bbparse.treebank import Sentence
 from bbparse.treebank.variation import Analysis, variations
+from tests.oracles.enumerate import all_trees
 from tests.parser.validity.test_random import NAMES, TAGS, random_rules
-from tests.parser.validity.test_repair import all_trees
 
 
 def corpus(rng: np.random.Generator, size: int = 3) -> list[Sentence]:

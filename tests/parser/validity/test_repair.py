@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
@@ -22,6 +22,7 @@ from bbparse.parser.validity.repair import (
 from bbparse.parser.validity.rules import Rules
 from bbparse.runtime.errors import TreebankError
 from bbparse.treebank import Sentence
+from tests.oracles.enumerate import all_trees
 from tests.oracles.rules import broken
 from tests.parser.validity.test_random import NAMES, TAGS, random_rules
 
@@ -36,22 +37,6 @@ class Opinion:
 
     def __call__(self, sentence: Sentence) -> np.ndarray:
         return self.table.transpose(1, 0, 2)
-
-
-def all_trees(n: int, single_root: bool, projective: bool) -> Iterator[tuple[int, ...]]:
-    def above(heads: Sequence[int], m: int) -> list[int]:
-        found = []
-        while m and len(found) <= n:
-            m = heads[m - 1]
-            found.append(m)
-        return found
-
-    for heads in product(range(n + 1), repeat=n):
-        arcs = [(min(h, m), max(h, m)) for m, h in enumerate(heads, start=1)]
-        crossing = any(a < c < b < d for (a, b), (c, d) in product(arcs, arcs))
-        if all(above(heads, m)[-1:] == [0] for m in range(1, n + 1)):
-            if not (single_root and heads.count(0) > 1) and not (projective and crossing):
-                yield heads
 
 
 def check_one(seed: int) -> str:

@@ -1,4 +1,4 @@
-"""Gradients of a network that is being learned against slopes of its loss."""
+"""Gradients of a network that is being learned against differences of its loss."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def assert_gradients(
     for _, gradient in cases.values():
         gradient[...] = 0.0
     loss()
-    slopes = {name: gradient.copy() for name, (_, gradient) in cases.items()}
-    for name, gradient in slopes.items():
+    left = {name: gradient.copy() for name, (_, gradient) in cases.items()}
+    for name, gradient in left.items():
         weights, _ = cases[name]
         before = weights.copy()
         length = np.sqrt(np.square(gradient, dtype=np.float64).sum())
         assert length > 0.0
         found = []
-        for step in steps:  # along the gradient, the slope is its length
+        for step in steps:  # along the gradient, the derivative is its length
             losses = []
             for sign in (1.0, -1.0):
                 weights[:] = before + np.float32(sign * step / length) * gradient
