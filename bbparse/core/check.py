@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bbparse.core.parts import ANY, DTYPES, KINDS, PART_NAMES, Part, ProblemArrays, pair_keys
 from bbparse.runtime.arrays import Flags, Float64s
-from bbparse.runtime.errors import ProblemError
+from bbparse.runtime.errors import BBParseError, ProblemError
 
 #: Maximum length of a sentence: keys of four word indices must fit 64 bits.
 MAX_WORDS = 32_000
@@ -389,3 +391,25 @@ def _check_counts(p: ProblemArrays) -> None:
             f" count_score_ptr[{len(ptr) - 1}]"
         )
     check_scores("count_score", p.count_score, allow_minus_inf=True)
+
+
+def checked_score(
+    where: str,
+    value: Any,
+    most: float = MAX_SCORE,
+    or_never: bool = False,
+    error: type[BBParseError] = ProblemError,
+) -> float:
+    """Return a number as a float; raise `error` unless it is in range, or -inf if that may be."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        raise error(f"{where} is {value!r:.60}, expected a number")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not (-MAX_SCORE <= number <= most or (or_never and number == -math.inf)):
+        never = ", or -inf for a tree that is forbidden" if or_never else ""
+        raise error(
+            f"{where} is {number}, expected a number from {-MAX_SCORE:g} to {most:g}{never}"
+        )
+    return number

@@ -67,6 +67,11 @@ class Solution:
             return float(self.upper_bounds[0])
         return -np.inf if self.status == "infeasible" else np.inf
 
+    @property
+    def work(self) -> float:
+        """Hyperedges that the search has visited."""
+        return self.stats.get("dp_work", 0.0) * self.stats.get("edges", 0)
+
     def __len__(self) -> int:
         """Return the number of trees."""
         return len(self.scores)

@@ -7,8 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from bbparse.core import Problem, Solution
-from bbparse.inference.conflict import explain_infeasible
-from bbparse.inference.proof.certify import with_proof
 from bbparse.inference.search.lagrangian import Observer
 from bbparse.inference.search.settings import DEFAULT, SearchSettings
 from bbparse.inference.trees import Options, check_request, find_trees
@@ -129,6 +127,8 @@ def solve(  # noqa: PLR0913 – public keywords
         score = TreeScore(tree_score, 0.0 if at_most is None else at_most, tree_limit)
         solution = find_whole_trees(problem, method, options, score)
     if proof:
+        from bbparse.inference.proof.certify import with_proof  # imported when needed
+
         solution, _ = with_proof(problem, solution, k_best, time_limit=options.deadline.limit())
     return _complete(problem, solution, options, explain)
 
@@ -139,6 +139,8 @@ def _complete(problem: Problem, solution: Solution, options: Options, explain: b
         solution = replace(solution, labels=problem.arc_label[solution.arcs])
     if solution.status != "infeasible" or solution.conflict or not explain:
         return solution
+    from bbparse.inference.conflict import explain_infeasible  # imported when needed
+
     conflict = explain_infeasible(problem, time_limit=options.deadline.limit())
     return replace(solution, conflict=tuple(conflict))
 

@@ -137,11 +137,6 @@ def most_listed(problem: Problem, k_best: int | None = None) -> int:
     return min(k_best, most)
 
 
-def work_of(solution: Solution) -> float:
-    """Return the hyperedges that the search of a solution has visited."""
-    return solution.stats.get("dp_work", 0.0) * solution.stats.get("edges", 0)
-
-
 def _rounding_matters(problem: Problem, answer: Answer, k: int) -> bool:
     """Return True if the slack of a solution could hide terms of its trees."""
     solution, slack, sizes = answer

@@ -13,17 +13,16 @@ import heapq
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from bbparse.core import Problem, Solution
-from bbparse.core.check import MAX_SCORE
+from bbparse.core.check import checked_score
 from bbparse.core.order import ranked
 from bbparse.core.score import tree_terms
 from bbparse.core.tree import heads_of, most_trees
-from bbparse.inference.trees import Options, find_trees, most_listed, work_of
+from bbparse.inference.trees import Options, find_trees, most_listed
 from bbparse.runtime.arrays import Ints
 from bbparse.runtime.deadline import clock
 from bbparse.runtime.errors import BBParseError, ProblemError, one_line
@@ -66,28 +65,6 @@ class TreeScore:
             text = one_line(f"{type(error).__name__}: {error}")
             raise ProblemError(f"{where}: {text}") from error
         return checked_score(where, value, self.at_most, or_never=True)
-
-
-def checked_score(
-    where: str,
-    value: Any,
-    most: float = MAX_SCORE,
-    or_never: bool = False,
-    error: type[BBParseError] = ProblemError,
-) -> float:
-    """Return a number as a float; raise `error` unless it is in range, or -inf if that may be."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
-        raise error(f"{where} is {value!r:.60}, expected a number")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not (-MAX_SCORE <= number <= most or (or_never and number == -math.inf)):
-        never = ", or -inf for a tree that is forbidden" if or_never else ""
-        raise error(
-            f"{where} is {number}, expected a number from {-MAX_SCORE:g} to {most:g}{never}"
-        )
-    return number
 
 
 def find_whole_trees(
@@ -142,7 +119,7 @@ class _Search:
             work_limit=None if o.work_limit is None else max(0.0, o.work_limit - self.work),
         )
         listed = find_trees(self.problem, self.method, left)
-        self.work += work_of(listed)
+        self.work += listed.work
         self.stats["lists"] += 1
         for name, value in listed.stats.items():
             self.stats[name] = value + (self.stats.get(name, 0) if name in _SUMS else 0)

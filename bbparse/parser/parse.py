@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, NamedTuple, TypeAlias
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from bbparse.core import Solution
 from bbparse.models.factors.tree_family import TreeFamily
@@ -17,7 +15,6 @@ from bbparse.parser.confidence import Confidences
 from bbparse.parser.spans import Spans
 from bbparse.parser.validity.check import Fault
 from bbparse.parser.validity.rules import Rules
-from bbparse.runtime.arrays import Ints
 from bbparse.runtime.errors import ProblemError
 from bbparse.runtime.options import check_options, check_type
 from bbparse.treebank import Sentence
@@ -122,7 +119,7 @@ class Parse(NamedTuple):
     @property
     def trees(self) -> list[ScoredTree]:
         """The trees as plain records, best first."""
-        trees = trees_of(self.solution, self.labels)
+        trees = trees_of(self.solution, self.labels, self.graphs)
         for k, faults in enumerate(self.faults):
             texts = [f.text(self.sentence, trees[k].heads, trees[k].labels) for f in faults]
             trees[k] = replace(trees[k], broken=tuple(dict.fromkeys(texts)))
@@ -134,84 +131,34 @@ class Parse(NamedTuple):
                 runner_up_heads=confidences.runner_up_heads,
                 top2_probabilities=confidences.top2_probabilities,
             )
-        for k, graph in enumerate(self.graphs):
-            trees[k] = replace(trees[k], enhanced=tuple(map(tuple, graph)))
         return trees
 
 
-@dataclass(frozen=True, slots=True)
-class BestTree:
-    """Result of parsing a sentence whose best tree needed no search and breaks no rule.
-
-    It has what a `Parse` has, made when it is asked for.
-    """
-
-    sentence: Sentence
-    heads: list[int]
-    arc_labels: list[str]  #: Empty if the model has no labels.
-    score: float
-    arcs: Ints  #: int32[n], as in `Solution.arcs`.
-    edges: int  #: Size of the chart.
-    graphs: Sequence[Graph] = ()  #: As in `Parse`.
-
-    status = "optimal"
-    faults = ()
-    confidences = ()
-
-    @property
-    def labels(self) -> list[list[str]]:
-        """As in `Parse`."""
-        return [self.arc_labels] if self.arc_labels else []
-
-    @property
-    def trees(self) -> list[ScoredTree]:
-        """As in `Parse`."""
-        labels = tuple(self.arc_labels)
-        graph = tuple(map(tuple, *self.graphs)) if self.graphs else ()
-        return [ScoredTree(tuple(self.heads), self.score, self.score, True, labels, enhanced=graph)]
-
-    @property
-    def solution(self) -> Solution:
-        """As in `Parse`."""
-        stats = {"nodes": 1, "dp_calls": 1, "trees_tried": 1, "closed_at_root": 1, "dp_work": 1.0}
-        scores = np.array([self.score])
-        return Solution(
-            np.array([[-1, *self.heads]], np.int32),
-            self.arcs[np.newaxis],
-            scores,
-            scores,
-            np.ones(1, np.bool_),
-            self.status,
-            {**stats, "edges": self.edges, "upper_bound": self.score},
-        )
-
-
-AnyParse: TypeAlias = Parse | BestTree
-
-
-def graphs_of(parses: Sequence[AnyParse], enhancer: Enhancer) -> list[list[Graph]]:
+def graphs_of(parses: Sequence[Parse], enhancer: Enhancer) -> list[list[Graph]]:
     """Return the enhanced graphs of the trees of each parse; none where arcs have no labels."""
     trees: list[AnyTree] = []
     for parse in parses:
-        if isinstance(parse, BestTree):
-            heads = [parse.heads]
-        else:
-            heads = parse.solution.heads[:, 1:].tolist()
-        trees += [(parse.sentence, *tree) for tree in zip(heads, parse.labels)]
+        for heads, labels in zip(parse.solution.heads[:, 1:].tolist(), parse.labels):
+            trees.append((parse.sentence, heads, labels))
     graphs = iter(enhancer(trees))
     return [[*islice(graphs, len(parse.labels))] for parse in parses]
 
 
-def trees_of(solution: Solution, labels: Sequence[Sequence[str]] = ()) -> list[ScoredTree]:
-    """Convert the trees of a solution to plain records, with the labels of each if given."""
+def trees_of(
+    solution: Solution, labels: Sequence[Sequence[str]] = (), graphs: Sequence[Graph] = ()
+) -> list[ScoredTree]:
+    """Convert the trees of a solution to plain records, with the labels and graphs of each."""
     rows = zip(
         solution.heads[:, 1:].tolist(),
         solution.scores.tolist(),
         solution.upper_bounds.tolist(),
         solution.proved.tolist(),
         labels or [()] * len(solution),
+        graphs or [[]] * len(solution),
     )
     return [
-        ScoredTree(tuple(heads), score, bound, proved, tuple(names))
-        for heads, score, bound, proved, names in rows
+        ScoredTree(
+            tuple(heads), score, bound, proved, tuple(names), enhanced=tuple(map(tuple, graph))
+        )
+        for heads, score, bound, proved, names, graph in rows
     ]

@@ -18,7 +18,7 @@ from bbparse.models.model_file import load_model, save_model
 from bbparse.neural.embeddings import Embeddings
 from bbparse.neural.ragged import batches
 from bbparse.parser.confidence import NOTE, Calibration, GoldEvidence, gold_evidence
-from bbparse.parser.parse import USUAL, AnyParse, Parse, ParseOptions
+from bbparse.parser.parse import USUAL, Parse, ParseOptions
 from bbparse.parser.steps import Steps
 from bbparse.parser.valid import Restriction
 from bbparse.runtime.arrays import Flags, Ints
@@ -195,7 +195,7 @@ class Parser:
         threads: int = 1,
         tag: bool = False,
         **more: Any,
-    ) -> Iterator[AnyParse]:
+    ) -> Iterator[Parse]:
         """Parse many sentences, in order, with labels and validity rules; yield a `Parse` for each.
 
         Parameters
@@ -287,12 +287,12 @@ class Parser:
                     yield gold_evidence(self.model, scored, parse.solution.arcs[0], labels, gold)
 
 
-def _tried(steps: Steps, batch: list[Sentence]) -> tuple[list[AnyParse], BBParseError | None]:
+def _tried(steps: Steps, batch: list[Sentence]) -> tuple[list[Parse], BBParseError | None]:
     """Parse a batch up to the first sentence that fails; return the parses and the error."""
     try:
         return steps.parse_batch(batch), None
     except BBParseError as failure:  # parsing one by one shows which sentence failed
-        parses: list[AnyParse] = []
+        parses: list[Parse] = []
         try:
             for sentence in batch:
                 parses += steps.parse_batch([sentence])

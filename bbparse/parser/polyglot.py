@@ -18,7 +18,7 @@ from bbparse.models import MODELS
 from bbparse.models.model import Model
 from bbparse.models.model_file import load_model
 from bbparse.neural.embeddings import BaseStates, EncoderStates
-from bbparse.parser.parse import USUAL, AnyParse, Parse, ParseOptions
+from bbparse.parser.parse import USUAL, Parse, ParseOptions
 from bbparse.parser.parser import Parser
 from bbparse.runtime.arrays import Ints
 from bbparse.runtime.errors import ModelError
@@ -121,7 +121,7 @@ class PolyglotParser(Parser):
 
     def parse_all(
         self, sentences: Iterable[Sentence], options: ParseOptions = USUAL, **more: Any
-    ) -> Iterator[AnyParse]:
+    ) -> Iterator[Parse]:
         """Parse sentences by the models of their languages; see `Parser.parse_all`."""
         for parser, group in groupby(sentences, self._of):
             yield from parser.parse_all(group, options, **more)

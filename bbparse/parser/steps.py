@@ -18,8 +18,6 @@ import numpy as np
 
 from bbparse.core import Problem, Solution
 from bbparse.inference.oracles.projective.recurrences import GRANDSIB
-from bbparse.inference.solve import solve
-from bbparse.inference.trees import work_of
 from bbparse.models.factors.registry import load_families
 from bbparse.models.factors.tree_family import TreeFamily, tree_options
 from bbparse.models.graph.enhancer import Enhancer
@@ -30,7 +28,7 @@ from bbparse.models.scoring.labels import best_labels
 from bbparse.models.scoring.problem_maker import Scored, ScoredBatch
 from bbparse.parser.confidence import Calibration, evidence_of
 from bbparse.parser.edges import EdgeFamily, has_edges, named_edges
-from bbparse.parser.parse import AnyParse, AnyTreeFamily, BestTree, Parse, ParseOptions, graphs_of
+from bbparse.parser.parse import AnyTreeFamily, Parse, ParseOptions, graphs_of
 from bbparse.parser.spans import Spans
 from bbparse.parser.valid import (
     Restriction,
@@ -61,6 +59,9 @@ _AT_ONCE = 0.1
 _ALL_ARCS = 2e-6
 #: Candidate heads a word that often contain a tree that the fewest do not.
 _SOME_HEADS = 10
+
+#: Counts of a search that ends with its first tree.
+_AT_ROOT = {"nodes": 1, "dp_calls": 1, "trees_tried": 1, "closed_at_root": 1, "dp_work": 1.0}
 
 #: Scores a sentence over the arcs that the `prune` and `margin` of `ProblemMaker` keep.
 Score = Callable[[int | None, float | None], Scored]
@@ -131,35 +132,35 @@ class Steps:
 
     # ---- the whole way -------------------------------------------------------------------------
 
-    def parse_batch(self, batch: Sequence[Sentence]) -> list[AnyParse]:
+    def parse_batch(self, batch: Sequence[Sentence]) -> list[Parse]:
         """Parse a batch: tag, score, decode and make the graphs of all sentences together."""
         parses = self._parse_batch([*self.model.tag(batch)] if self.tags else batch)
         if self.enhancer is None:
             return parses
-        return [
-            replace(parse, graphs=own)
-            if isinstance(parse, BestTree)
-            else parse._replace(graphs=own)
-            for parse, own in zip(parses, graphs_of(parses, self.enhancer))
-        ]
+        graphs = graphs_of(parses, self.enhancer)
+        return [parse._replace(graphs=own) for parse, own in zip(parses, graphs)]
 
-    def _parse_batch(self, batch: Sequence[Sentence]) -> list[AnyParse]:
+    def _parse_batch(self, batch: Sequence[Sentence]) -> list[Parse]:
         if self.takes_all_arcs:
             return [self.with_deadline().parse(sentence) for sentence in batch]
         scored = self.model.maker(batch, self.options.prune)
         if not self.needs_no_search(batch):
             return [*map(self._searched, scored)]
-        parses: list[AnyParse] = []
+        parses: list[Parse] = []
         for i, best in enumerate(self.best_of_batch(scored)):
-            ruled = None if self.rules is None else RuledSentence(self.rules, batch[i])
-            if best is None or (ruled and ruled.faults(best.heads, best.arc_labels, True)):
+            if best is None or self._breaks_rules(best):
                 parses.append(self._searched(scored[i]))
             elif self.calibration is not None:
-                parse = Parse(best.sentence, best.solution, best.labels)
-                parses.append(self.with_confidence(scored[i], parse))
+                parses.append(self.with_confidence(scored[i], best))
             else:
                 parses.append(best)
         return parses
+
+    def _breaks_rules(self, best: Parse) -> bool:
+        if self.rules is None:
+            return False
+        ((_, *heads),), (labels,) = best.solution.heads.tolist(), best.labels
+        return bool(RuledSentence(self.rules, best.sentence).faults(heads, labels, True))
 
     def _searched(self, scored: Scored) -> Parse:
         return self.with_deadline().parse(scored.sentence, self.with_spans(scored))
@@ -177,23 +178,32 @@ class Steps:
             and maker.config.method.get("backbone") == GRANDSIB.name
         )
 
-    def best_of_batch(self, scored: ScoredBatch) -> Iterator[BestTree | None]:
+    def best_of_batch(self, scored: ScoredBatch) -> Iterator[Parse | None]:
         """Yield the best trees of sentences, found all at once; None if a search has to."""
         # both are of the network
         linear, scores = cast(ScoredArcs, scored.linear), cast(BatchScores, scored.scores)
-        ends = np.cumsum(linear.n_words)
+        ptr = np.append(0, np.cumsum(linear.n_words))
         found = linear.best_trees(scored.kind[1])
-        heads, labels = found.heads.tolist(), []
+        heads, proved = np.insert(found.heads, ptr[:-1], -1), np.ones(len(ptr), np.bool_)
+        labels: list[str] = []
         if self.model.labeller is not None:
-            words = np.arange(1, len(heads) + 1) - np.repeat(ends - linear.n_words, linear.n_words)
-            arcs = BatchArcs(np.append(0, ends), found.heads, words.astype(np.int32))
-            labels = scores.best_labels(arcs)
-        first = 0
-        rows = (scored.sentences, ends.tolist(), *(column.tolist() for column in found[2:]))
-        for sentence, end, score, edges, is_settled in zip(*rows):
-            here, first = slice(first, end), end
-            tree = BestTree(sentence, heads[here], labels[here], score, found.arcs[here], edges)
-            yield tree if is_settled else None
+            words = np.arange(1, ptr[-1] + 1) - np.repeat(ptr[:-1], linear.n_words)
+            labels = scores.best_labels(BatchArcs(ptr, found.heads, words.astype(np.int32)))
+        rows = zip(
+            scored.sentences, *(column.tolist() for column in (ptr[:-1], ptr[1:], *found[2:]))
+        )
+        for i, (sentence, a, b, score, edges, is_settled) in enumerate(rows):
+            if not is_settled:
+                yield None
+                continue
+            one, stats = slice(i, i + 1), {**_AT_ROOT, "edges": edges, "upper_bound": score}
+            solution = Solution(
+                heads[np.newaxis, a + i : b + i + 1],
+                found.arcs[np.newaxis, a:b],
+                *(found.scores[one], found.scores[one], proved[one]),
+                *("optimal", stats),
+            )
+            yield Parse(sentence, solution, [labels[a:b]] if labels else [])
 
     def parse(self, sentence: Sentence, scored: Scored | None = None) -> Parse:
         """Parse one sentence, which may be ``scored`` already."""
@@ -321,6 +331,8 @@ class Steps:
         It takes a problem, the work already ``spent`` on the sentence, and other options of
         `bbparse.solve`.
         """
+        from bbparse.inference.solve import solve  # most batches have no need of a search
+
         config, options, deadline = self.model.config, self.options, self.deadline
         of_trees = self.whole_trees(scored)
 
@@ -375,7 +387,7 @@ class Steps:
                 break
             try:
                 more = score(prune, margin)
-                spent = work_of(best.solution)
+                spent = best.solution.work
                 again = self._valid(more, fixed, spent, explain=reasons and prune == 0)
             except ProblemError:  # too many arcs or parts for memory
                 break

@@ -11,7 +11,6 @@ from dataclasses import replace
 import numpy as np
 
 from bbparse.core import Problem, Solution
-from bbparse.inference.trees import work_of
 from bbparse.models.scoring.labeller import Labelling
 from bbparse.models.scoring.problem_maker import ProblemMaker, Scored
 from bbparse.parser.parse import Parse
@@ -111,12 +110,12 @@ def valid_parse(
             of_arcs[mods == m] = np.where(np.array(names) == label, 0.0, -np.inf)
         return of_arcs
 
-    spent = work_of(parse.solution)
+    spent = parse.solution.work
 
     def solve_again(problem: Problem, k: int) -> Solution:
         nonlocal spent
         solution = solver(problem, spent, explain=False, k_best=k)
-        spent += work_of(solution)
+        spent += solution.work
         return solution
 
     valid = solve_valid(

@@ -12,12 +12,27 @@ from contextlib import suppress
 from functools import cached_property, partial, update_wrapper
 from typing import Any
 
+import numpy as np
 from numba import config, njit, types
+from numba.core.typing.typeof import typeof_impl
+from numba.np.numpy_support import from_dtype, map_layout
 
 from bbparse.runtime import linking
 from bbparse.runtime.errors import BBParseError
 from bbparse.runtime.kernel_cache import cache_of
 from bbparse.runtime.signals import in_thread
+
+_usual_type_of = typeof_impl.dispatch(np.ndarray)
+
+
+@typeof_impl.register(np.ndarray)
+def _type_of(array: Any, context: Any) -> Any:
+    """Return the type of an array as numba does, which would import numpy.ma for it."""
+    if "numpy.ma" in sys.modules or array.dtype.fields:
+        return _usual_type_of(array, context)
+    readonly = not array.flags.writeable
+    return types.Array(from_dtype(array.dtype), array.ndim, map_layout(array), readonly=readonly)
+
 
 _ALIKE = {"no_cpython_wrapper": True}  # the compilers decide on all other wrappers
 _stages: dict[Callable[..., Any], str] = {}

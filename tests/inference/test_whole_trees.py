@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from bbparse import Problem, ProblemError, Solution, solve
-from bbparse.inference.trees import work_of
 from bbparse.runtime.arrays import Float64s, Ints
 from tests.fuzz.checks import fault
 from tests.fuzz.draw import Case, draw_limit, draw_problem, draw_settings
@@ -132,10 +131,10 @@ def test_a_limit_on_work_is_one_for_all_lists() -> None:
         return solve(p, tree_score=lambda heads, labels: -2.0 * float(heads.max()), **limits)
 
     whole = searched(tree_limit=200)
-    work = work_of(whole)
+    work = whole.work
     assert whole.stats["lists"] > 2
     cut = searched(tree_limit=200, work_limit=0.5 * work)
-    assert work_of(cut) < 0.6 * work
+    assert cut.work < 0.6 * work
 
 
 def _raises(heads: Ints, labels: Ints | None) -> float:

@@ -13,7 +13,7 @@ from bbparse import Problem, solve
 from bbparse.inference.search.linear import KindOfParts
 from bbparse.models.scoring.arc_network import BatchArcs, ScoredArcs
 from bbparse.models.scoring.batch_kernels import QUANTUM, part_words
-from bbparse.parser.parse import AnyParse, BestTree
+from bbparse.parser.parse import Parse
 from bbparse.parser.parser import Parser
 from bbparse.parser.steps import Steps
 from bbparse.treebank import Sentence
@@ -31,7 +31,7 @@ def sentence(n: int) -> Sentence:
 SENTENCES = [*toy.dev_sentences(), *(sentence(n) for n in (1, 2, 60, 320)), *toy.sentences()[:40]]
 
 
-def content(parse: AnyParse) -> list[Any]:
+def content(parse: Parse) -> list[Any]:
     """Return everything that a parse says, but for the time it took."""
     s = parse.solution
     stats = {name: value for name, value in s.stats.items() if name != "seconds"}
@@ -45,6 +45,17 @@ def by_search(parser: Parser, monkeypatch: pytest.MonkeyPatch, **options: Any) -
     with monkeypatch.context() as patch:
         patch.setattr(Steps, "needs_no_search", lambda *_: False)
         return [content(parse) for parse in parser.parse_all(SENTENCES, **options)]
+
+
+def searched(parser: Parser, monkeypatch: pytest.MonkeyPatch, **options: Any) -> tuple[Any, ...]:
+    """Return the parses of the sentences, and for which of them a search was needed."""
+    done, search = [], Steps._searched
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            Steps, "_searched", lambda steps, s: done.append(s.sentence) or search(steps, s)
+        )
+        found = list(parser.parse_all(SENTENCES, **options))
+    return found, [any(one is sentence for one in done) for sentence in SENTENCES]
 
 
 def plain() -> Parser:
@@ -82,20 +93,20 @@ def test_the_trees_of_a_batch_are_those_of_searches(
 ) -> None:
     if options.get("confidence") and parser.model.maker.families:
         options = {}  # not calibrated
-    found = list(parser.parse_all(SENTENCES, **options))
-    straight = [parse for parse in found if isinstance(parse, BestTree)]
+    found, is_searched = searched(parser, monkeypatch, **options)
     can = not parser.model.maker.families and options.get("k_best", 1) == 1
-    assert bool(straight) == (can and not options.get("confidence"))
+    assert all(is_searched) != can
     assert [content(parse) for parse in found] == by_search(parser, monkeypatch, **options)
 
 
 def test_trees_that_break_rules_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     parser = plain()
-    free = list(parser.parse_all(SENTENCES, valid="none"))
-    bound = list(parser.parse_all(SENTENCES, valid="ud"))
-    kinds = {(type(parse), parse.trees[0] == one.trees[0]) for parse, one in zip(bound, free)}
-    assert (BestTree, False) not in kinds and (BestTree, True) in kinds
-    assert [type(parse) for parse in free] == [BestTree] * len(SENTENCES)
+    free, of_free = searched(parser, monkeypatch, valid="none")
+    bound, of_bound = searched(parser, monkeypatch, valid="ud")
+    is_same = [parse.trees[0] == one.trees[0] for parse, one in zip(bound, free)]
+    kinds = {*zip(of_bound, is_same)}
+    assert (False, False) not in kinds and (False, True) in kinds
+    assert not any(of_free)
 
 
 @pytest.mark.parametrize("seed", range(40))

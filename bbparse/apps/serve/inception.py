@@ -20,7 +20,7 @@ from xml.sax.saxutils import quoteattr
 from pydantic import BaseModel, Field
 
 from bbparse.apps.serve.schema import Refused
-from bbparse.parser.parse import AnyParse
+from bbparse.parser.parse import Parse
 from bbparse.parser.parser import Parser
 from bbparse.parser.validity.conditions import UPOS
 from bbparse.runtime.errors import TreebankError
@@ -35,7 +35,7 @@ _PREDICTED = "inception_internal_predicted"
 _ID = "{http://www.omg.org/XMI}id"
 _UIMA = "{http://uima.apache.org/resourceSpecifier}"
 
-ParseAll = Callable[[Parser, Iterable[Sentence]], Iterator[AnyParse]]
+ParseAll = Callable[[Parser, Iterable[Sentence]], Iterator[Parse]]
 
 
 class Range(BaseModel):

@@ -16,7 +16,7 @@ from itertools import groupby
 
 from bbparse import __version__
 from bbparse.apps.serve.schema import Refused
-from bbparse.parser.parse import AnyParse
+from bbparse.parser.parse import Parse
 from bbparse.parser.parser import Parser
 from bbparse.runtime.errors import ModelError, TreebankError
 from bbparse.text import sentences_of_text
@@ -49,7 +49,7 @@ def answer(
     parser: Parser,
     model: str,
     options: Mapping[str, str],
-    parse: Callable[[Iterable[Sentence]], Iterator[AnyParse]],
+    parse: Callable[[Iterable[Sentence]], Iterator[Parse]],
 ) -> Iterator[str]:
     """Yield the pieces of the result: the header, and one for each sentence."""
     output = _name(options, "output")

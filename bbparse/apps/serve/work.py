@@ -22,7 +22,7 @@ from bbparse.apps.serve.inception import Predict
 from bbparse.apps.serve.schema import ParseRequest, Refused, SentenceConstraints
 from bbparse.core import Problem
 from bbparse.parser.confidence import NOTE
-from bbparse.parser.parse import AnyParse, Parse, ParseOptions
+from bbparse.parser.parse import Parse, ParseOptions
 from bbparse.parser.parser import Parser
 from bbparse.parser.pipeline import sentence_of
 from bbparse.parser.valid import Restriction
@@ -97,7 +97,7 @@ def _sentences(parser: Parser, job: Job) -> Iterator[Sentence]:
     return (sentence_of(words, i) for i, words in enumerate(job.words or (), start=1))
 
 
-def parses(parser: Parser, sentences: Iterable[Sentence], job: Job) -> Iterator[AnyParse]:
+def parses(parser: Parser, sentences: Iterable[Sentence], job: Job) -> Iterator[Parse]:
     """Parse sentences until the deadline of a job; those parsed together share the time left."""
     names = [field.name for field in fields(ParseOptions)]
     options = ParseOptions(**{name: getattr(job, name) for name in names})
@@ -117,7 +117,7 @@ def parses(parser: Parser, sentences: Iterable[Sentence], job: Job) -> Iterator[
         if limit is not None or seconds < _SENTENCE_SECONDS:
             limit = min(seconds, math.inf if limit is None else limit)
         options = replace(options, time_limit=limit)
-        results: Iterator[AnyParse]
+        results: Iterator[Parse]
         if job.keep_heads or constraints:
             results = _around(parser, batch, job, constraints, options)
         else:
@@ -207,7 +207,7 @@ def _restriction(constraint: SentenceConstraints) -> Restriction | None:
     return restrict if has_more else None
 
 
-def _with_drawings(parse: AnyParse, style: Style, deadline: Deadline) -> dict[str, Any]:
+def _with_drawings(parse: Parse, style: Style, deadline: Deadline) -> dict[str, Any]:
     """Return the record of a sentence, with each tree as an image and CoNLL-U, if time allows."""
     sentence, status = parse.sentence, parse.status
     record = sentence_record(sentence, parse.trees, status)

@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from bbparse.core.check import MAX_SCORE
-from bbparse.inference.whole_trees import checked_score
+from bbparse.core.check import MAX_SCORE, checked_score
 from bbparse.models.factors.family import FactorFamily, naming_errors
 from bbparse.models.factors.view import ROOT, FactorView
 from bbparse.runtime.arrays import Ints

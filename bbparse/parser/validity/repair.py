@@ -26,7 +26,6 @@ import numpy as np
 
 from bbparse.core import Problem, Solution
 from bbparse.inference.solve import solve
-from bbparse.inference.trees import work_of
 from bbparse.parser.spans import Spans
 from bbparse.parser.validity.check import NO_ENTRY, Fault, RuledSentence
 from bbparse.parser.validity.constraints import Candidates
@@ -343,7 +342,7 @@ def best_valid(
         if options.time_limit is None:
             limits = {"work_limit": left, "node_limit": math.ceil(left / _NODE)}
         solution = solve(problem, k_best=k, explain=False, **limits)
-        left -= max(work_of(solution), _NODE * solution.stats.get("nodes", 0))
+        left -= max(solution.work, _NODE * solution.stats.get("nodes", 0))
         if left < least:  # a search that follows a long one must not end at once
             left, least = least, least / 2.0
         return solution
