@@ -95,8 +95,6 @@ class Steps:
     calibration: Calibration | None = None
     families: tuple[TreeFamily, ...] = ()  #: Scores of whole trees.
     spans: Spans | None = None
-    enhancer: Enhancer | None = None  #: Makes graphs, if they are wanted.
-    edges: EdgeFamily | None = None  #: Edges that graphs must have; one of the families, too.
     tags: bool = False  #: Words without tags are tagged first.
     until: Deadline = NO_DEADLINE  #: For all sentences together.
     deadline: Deadline = NO_DEADLINE  #: For one sentence.
@@ -120,15 +118,22 @@ class Steps:
         families = tree_families(model, tree_score)
         rules = rules_for(options.valid, model.labeller)
         spans = None if options.spans is None else Spans.parsed(options.spans)
-        enhancer = model.enhancer if options.enhanced is None else None
-        if options.enhanced or options.edges is not None:
-            enhancer = model.needed_enhancer()
-        edges = None
-        if options.edges is not None and enhancer is not None:
-            edges = EdgeFamily(options.edges, enhancer, rules)
-            families = *families, edges
-        found = (rules, calibration, families, spans, enhancer, edges)
-        return cls(model, options, *found, tags, until)
+        if options.enhanced:
+            model.needed_enhancer()
+        if options.edges is not None:
+            families = *families, EdgeFamily(options.edges, model.needed_enhancer(), rules)
+        return cls(model, options, rules, calibration, families, spans, tags, until)
+
+    @property
+    def enhancer(self) -> Enhancer | None:
+        """The maker of graphs, if they are wanted."""
+        is_wanted = self.options.enhanced is not False or self.options.edges is not None
+        return self.model.enhancer if is_wanted else None
+
+    @property
+    def edges(self) -> EdgeFamily | None:
+        """The edges that graphs must have, one of the families."""
+        return next((own for own in self.families if isinstance(own, EdgeFamily)), None)
 
     # ---- the whole way -------------------------------------------------------------------------
 
