@@ -100,7 +100,7 @@ class Style:
 
 def as_conllu(sentence: Sentence, trees: Sequence[ScoredTree], status: str, style: Style) -> str:
     """Write the sentence once for each of its trees; only HEAD, DEPREL and DEPS change."""
-    return "".join(conllu_of(sentence, trees, k, style) for k in range(len(trees)))
+    return "".join([conllu_of(sentence, trees, k, style) for k in range(len(trees))])
 
 
 def conllu_of(sentence: Sentence, trees: Sequence[ScoredTree], k: int, style: Style) -> str:
@@ -114,7 +114,7 @@ def conllu_of(sentence: Sentence, trees: Sequence[ScoredTree], k: int, style: St
         comments.append(f"proved = {'yes' if tree.proved else 'no'}")
     if tree.confidences:
         comments.append(f"confidence = {tree.confidence:.4f}")
-    comments += [f"broken_rule = {text}" for text in tree.broken]
+    comments += map("broken_rule = {}".format, tree.broken)
     return format_sentence(
         sentence if last else replace(sentence, after=""),  # one blank line
         tree.heads,
