@@ -167,6 +167,7 @@ def base(folder: Path, treebanks: Treebanks) -> None:
         step = max(1, sum(sentence.n_words for sentence in spread) // 12_000)
         texts[about["code"]] = plain_text(spread[::step])[:60_000]
     names = {LANGUAGES[name]["code"]: name for name in LANGUAGES}
+    parser.model.enhancer = None  # graphs need the conventions of one treebank
     parser.model.languages = Languages.learned(texts, names)
     write(BASE, parser, "CC BY-SA 4.0")
 

@@ -112,3 +112,18 @@ def test_base_and_models(
     assert "# language = bb" in told[0].sentence.lines
     assert "# language = aa (joint model)" in told[-1].sentence.lines
     assert load_model(found["world"]).labeller is not None
+
+
+@pytest.mark.skipif(not FOLDER.exists(), reason="models are made in a checkout")
+def test_models_of_the_folder() -> None:
+    languages = tomllib.loads((FOLDER / "languages.toml").read_text("utf-8"))
+    base = archive_card(FOLDER / "world" / "bbparse_world" / "world.model")["embeddings"]
+    names = {path.parent.parent.name for path in FOLDER.glob("*/*/*.model")}
+    for name in names - {"world"}:
+        card = archive_card(FOLDER / name / f"bbparse_{name.replace('-', '_')}" / f"{name}.model")
+        assert (card["embeddings"]["base"], card["embeddings"]["hash"]) == ("world", base["hash"])
+        about = card["model"]["notes"]["card"]
+        assert about["license"] == languages[name]["license"] and "NC" not in about["license"]
+        assert about["name"] == ", ".join(languages[name]["train"])
+        project = tomllib.loads((FOLDER / name / "pyproject.toml").read_text("utf-8"))["project"]
+        assert project["name"] == f"bbparse-{name}"

@@ -48,6 +48,8 @@ class Languages:
     def __init__(self, models: Mapping[str, str], table: NDArray[np.int8]) -> None:
         self.models = {str(code): str(name) for code, name in models.items()}
         self.codes = tuple(self.models)
+        if self.codes != tuple(sorted(self.codes)):  # the order that files keep
+            raise ModelError("codes of languages are not sorted")
         if table.dtype != np.int8 or table.shape != (1 << _BITS, len(self.codes)) or not models:
             raise ModelError(
                 f"the table of languages has shape {table.shape} and dtype {table.dtype}, expected"
@@ -58,7 +60,7 @@ class Languages:
     @classmethod
     def learned(cls, texts: Mapping[str, str], models: Mapping[str, str]) -> Languages:
         """Learn to tell languages, given a text and the name of a model for each code."""
-        rows = []
+        rows, models = [], dict(sorted(models.items()))
         for code in models:
             size, counts = len(texts[code]), np.zeros(1 << _BITS)
             for start in range(0, size, _CHARACTERS):

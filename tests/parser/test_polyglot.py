@@ -74,7 +74,7 @@ def models(
     patch.setattr("bbparse.text.tokenizer_training._SETTINGS", toy.NETWORK)
     model = trained(toy.sentences(), config, partial(fit_encoder, encoder)).model
     texts = {"en": plain_text(toy.sentences()), "rot": plain_text(other()), "zh": "中文" * 50}
-    names = {"en": "anglish", "rot": "rotten", "zh": "sinitic"}
+    names = {"zh": "sinitic", "rot": "rotten", "en": "anglish"}  # files sort them
     model.languages = Languages.learned(texts, names)
     save_model(model, base)
     trained(other(), config, partial(fit_base, load_base(base))).save(head)
@@ -160,6 +160,8 @@ def test_models_keep_their_languages(models: dict[str, Path]) -> None:
     assert again.languages.identify("") in texts.values()
     with pytest.raises(ModelError, match="the table of languages has shape"):
         Languages({"en": "english"}, model.languages.table)
+    with pytest.raises(ModelError, match="not sorted"):
+        Languages(dict(reversed(again.languages.models.items())), model.languages.table)
 
 
 @pytest.mark.parametrize("language", [None, "rot", "anglish"])

@@ -1,0 +1,1 @@
+"""The model afrikaans of bbparse, as data."""

@@ -1,0 +1,1 @@
+"""The model chinese of bbparse, as data."""

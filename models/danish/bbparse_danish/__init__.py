@@ -1,0 +1,1 @@
+"""The model danish of bbparse, as data."""

@@ -1,0 +1,1 @@
+"""The model dutch of bbparse, as data."""

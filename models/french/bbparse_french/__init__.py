@@ -1,0 +1,1 @@
+"""The model french of bbparse, as data."""

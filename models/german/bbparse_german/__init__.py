@@ -1,0 +1,1 @@
+"""The model german of bbparse, as data."""

@@ -1,0 +1,1 @@
+"""The model italian of bbparse, as data."""

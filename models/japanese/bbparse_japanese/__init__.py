@@ -1,0 +1,1 @@
+"""The model japanese of bbparse, as data."""

@@ -1,0 +1,1 @@
+"""The model portuguese of bbparse, as data."""

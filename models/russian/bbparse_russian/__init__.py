@@ -1,0 +1,1 @@
+"""The model russian of bbparse, as data."""

@@ -1,0 +1,1 @@
+"""The model spanish of bbparse, as data."""

@@ -1,0 +1,1 @@
+"""The model swedish of bbparse, as data."""

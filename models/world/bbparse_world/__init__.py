@@ -1,0 +1,1 @@
+"""The model world of bbparse, as data."""
