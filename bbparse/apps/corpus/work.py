@@ -143,7 +143,7 @@ def locked(folder: Path) -> Iterator[str]:
     """
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        file = open(folder / LOCK, "a+", encoding="utf-8")
+        file = open(folder / LOCK, "a+b", buffering=0)  # closing it then writes nothing
     with file:
         end = time.monotonic() + PATIENCE
         while lock_file(file) is False:
@@ -156,8 +156,7 @@ def locked(folder: Path) -> Iterator[str]:
         word = secrets.token_hex(8)
         with writing(folder):
             file.truncate(0)
-            file.write(word)
-            file.flush()
+            file.write(word.encode())
         yield word
 
 
