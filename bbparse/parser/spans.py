@@ -125,8 +125,3 @@ class Spans:
     def are_in(self, sentence: Sentence) -> bool:
         """Return True if a word has the key in MISC."""
         return any(self._items(sentence))
-
-    def check_found(self, found: bool, source: str) -> None:
-        """Raise `TreebankError` if no word of a source has the key."""
-        if not found:
-            raise TreebankError(f"{source}: no word has {self.key}= in MISC")

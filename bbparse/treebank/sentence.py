@@ -268,6 +268,12 @@ def misc_values(sentence: Sentence, key: str) -> list[list[str]]:
     ]
 
 
+def check_key(found: bool, key: str, source: str) -> None:
+    """Raise `TreebankError` if no word of a source was found to have a key in MISC."""
+    if not found:
+        raise TreebankError(f"{source}: no word has {key}= in MISC")
+
+
 def multiword_tokens(sentence: Sentence) -> Iterator[tuple[int, int, list[str]]]:
     """Yield the first and last word of each multiword token, and the columns of its line."""
     for line in sentence.lines:

@@ -17,6 +17,7 @@ from bbparse.parser.spans import Spans
 from bbparse.runtime.errors import BBParseError, OutputError, one_line
 from bbparse.runtime.output import check_output, open_output
 from bbparse.treebank import NO_HEAD, Sentence, format_sentence, read_conllu
+from bbparse.treebank.sentence import check_key
 
 #: Seconds until saving is tried again after it failed.
 _RETRY = 5.0
@@ -88,7 +89,7 @@ class Treebank:
                 completer.parser.tagged(entry.base)
         if completer.spans is not None:
             spans = Spans.parsed(completer.spans)
-            spans.check_found(any(spans.are_in(e.base) for e in self.entries), str(source))
+            check_key(any(spans.are_in(e.base) for e in self.entries), spans.key, str(source))
         check_output(self.target, streams=False)
         self._journal = Journal(Path(f"{self.target}.journal"))
         if output is not None and output.exists() and not self._journal.exists:

@@ -13,15 +13,15 @@ import click
 
 from bbparse.apps.cli import options
 from bbparse.apps.cli.common import FILE, command, flag, option, tell
-from bbparse.apps.corpus.files import USUAL_FILES, FileOptions, FileParser, answers
+from bbparse.apps.corpus.files import USUAL_FILES, FileOptions, FileParser, answers, misc_keys
 from bbparse.parser.parser import Parser
-from bbparse.parser.spans import Spans
 from bbparse.runtime.errors import TreebankError, counted
 from bbparse.runtime.output import open_output
 from bbparse.runtime.progress import Bar
 from bbparse.text.segmentation import Split, split_of_name
 from bbparse.treebank.drawing.formats import FORMATS
 from bbparse.treebank.drawing.text import wants_colour
+from bbparse.treebank.sentence import check_key
 
 _BLANK_LINE = ("\n\n", "\n\r\n")
 
@@ -151,8 +151,7 @@ def parse_files(
     work = FileParser(parser, settings, colour=output == "-" and wants_colour(sys.stdout))
     is_conllu = settings.format_name == "conllu"
     count, left_out, name, last = 0, 0, "", ""
-    spans = None if settings.spans is None else Spans.parsed(settings.spans)
-    has_spans = False
+    missing = misc_keys(settings)
     size = _total_size(sources, settings.split)
     with (
         open_output(output) as stream,
@@ -161,7 +160,7 @@ def parse_files(
     ):
         for section, answer in results:
             count, left_out = count + section.n_sentences, left_out + len(answer.left_out)
-            has_spans |= spans is not None and f"{spans.key}=".encode() in section.raw
+            missing = [key for key in missing if f"{key}=".encode() not in section.raw]
             if name != section.name and is_conllu and last and not last.endswith(_BLANK_LINE):
                 stream.write("\n" if last.endswith("\n") else "\n\n")
             stream.write(answer.text)
@@ -174,8 +173,8 @@ def parse_files(
             bar.update(len(section.raw) if size else section.n_sentences)
             if output == "-":
                 stream.flush()  # a reader may wait for it before writing the next section
-        if spans is not None:
-            spans.check_found(has_spans, ", ".join(sources))
+        for key in missing:
+            check_key(False, key, ", ".join(sources))
         if left_out and left_out == count:
             raise TreebankError(f"no sentence is left to parse: {count} invalid")
     if left_out:

@@ -23,7 +23,7 @@ from bbparse.runtime.errors import TreebankError, counted
 from bbparse.runtime.output import open_output
 from bbparse.runtime.progress import watched
 from bbparse.treebank import NO_HEAD, Sentence, read_conllu, write_conllu
-from bbparse.treebank.sentence import misc_values
+from bbparse.treebank.sentence import check_key, misc_values
 from bbparse.treebank.writing import with_tree
 
 
@@ -111,7 +111,7 @@ def repair(
                     click.echo(line, file=stream, err=True)
             yield with_tree(sentence, result.heads, result.labels) if result.changes else sentence
         if spans is not None:
-            spans.check_found(counts["spanned"] > 0, source)
+            check_key(counts["spanned"] > 0, spans.key, source)
         weights.check_found(source)
 
     with ExitStack() as stack:
@@ -167,8 +167,8 @@ class MiscWeights:
 
     def check_found(self, source: str) -> None:
         """Raise `TreebankError` if no word of the sentences had the key."""
-        if self._key is not None and not self._is_found:
-            raise TreebankError(f"{source}: no word has {self._key}= in MISC")
+        if self._key is not None:
+            check_key(self._is_found, self._key, source)
 
 
 def _lines(source: str, result: Repair) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from bbparse.parser.parse import ParseOptions
 from bbparse.parser.parser import Parser
+from bbparse.parser.spans import Spans
 from bbparse.parser.valid import rules_for
 from bbparse.runtime.errors import BBParseError, TreebankError, WorkerError
 from bbparse.runtime.pool import AHEAD, Workers, in_order
@@ -118,6 +119,12 @@ class FileOptions(ParseOptions):
 
 #: The defaults.
 USUAL_FILES = FileOptions()
+
+
+def misc_keys(settings: FileOptions) -> list[str]:
+    """Return the keys in MISC that options name."""
+    keys = [] if settings.spans is None else [Spans.parsed(settings.spans).key]
+    return keys if settings.edges is None else [*keys, settings.edges]
 
 
 @dataclass(slots=True)

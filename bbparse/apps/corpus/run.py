@@ -11,14 +11,15 @@ from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 
+from bbparse.apps.corpus.files import misc_keys
 from bbparse.apps.corpus.work import Manifest, Outcome, ParseSpec, Task, locked, lost, parse_task
-from bbparse.parser.spans import Spans
 from bbparse.runtime.errors import OutputError, TreebankError, WorkerError
 from bbparse.runtime.output import UNFINISHED
 from bbparse.runtime.pool import as_they_end
 from bbparse.runtime.progress import Bar, watched
 from bbparse.runtime.signals import undone_by
 from bbparse.treebank.reading import open_source, raw_lines
+from bbparse.treebank.sentence import check_key
 
 _COMPRESSED = (".gz", ".xz")
 _KNOWN = (".conllu", ".conll", ".conllx", ".txt")
@@ -46,8 +47,8 @@ def parse_corpus(
     outputs = output_names(find_shards(patterns), folder, spec.settings.format_name)
     if cluster is not None:  # relative names mean other files on other nodes
         outputs = {name: shard.resolve() for name, shard in outputs.items()}
-    if spec.settings.spans is not None:
-        _check_spans(Spans.parsed(spec.settings.spans), outputs.values())
+    for key in misc_keys(spec.settings):
+        _check_key(key, outputs.values())
     with locked(folder) as word:
         manifest = Manifest(folder)
         tasks = [Task(shard, folder / name, spec.digest) for name, shard in outputs.items()]
@@ -102,14 +103,13 @@ def _not_done(tasks: list[Task], manifest: Manifest) -> list[Task]:
         return [task for task, is_done in rows if not is_done]
 
 
-def _check_spans(spans: Spans, shards: Iterable[Path]) -> None:
-    """Raise `TreebankError` if no shard has the key of spans."""
-    key = f"{spans.key}=".encode()
+def _check_key(key: str, shards: Iterable[Path]) -> None:
+    """Raise `TreebankError` if no shard has a key in MISC."""
     for shard in shards:
         with suppress(TreebankError), open_source(shard) as (stream, name):
-            if any(key in line for line in raw_lines(stream, name)):
+            if any(f"{key}=".encode() in line for line in raw_lines(stream, name)):
                 return
-    spans.check_found(False, "the shards")
+    check_key(False, key, "the shards")
 
 
 def _work_here(spec: ParseSpec, tasks: list[Task], workers: int) -> Generator[Outcome, None, None]:

@@ -81,6 +81,7 @@ def test_errors(run: Run, model: Path, train: Path, tmp_path: Path) -> None:
     plain = model.with_name("plain.model")
     for arguments, message in (
         (("parse", toy.DEV, "--model", plain, "--enhanced", "yes"), "makes no enhanced graphs"),
+        (("parse", toy.DEV, "--model", model, "--edges", "Edge"), "no word has Edge= in MISC"),
         (("enhance", toy.DEV, "--model", plain), "the model makes no enhanced graphs: train it on"),
         (
             ("train-graphs", toy.DEV, "--model", plain, "--output", tmp_path / "no.model"),
