@@ -37,6 +37,12 @@ class OutputFile(click.Path):
         super().__init__(readable=False, allow_dash=True)
         self.replaces, self.streams = replaces, streams
 
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the name, which is not empty."""
+        if value == "":
+            self.fail("the name is empty, expected a file", param, ctx)
+        return super().convert(value, param, ctx)
+
 
 class Described(click.Command):
     """A command that is described by its docstring, also if PYTHONOPTIMIZE=2 has dropped it."""

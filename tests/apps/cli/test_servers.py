@@ -48,6 +48,7 @@ def test_annotate(run: Run, tmp_path: Path, model: Path) -> None:
         ((toy.DEV, "--host", "no.such.host"), "address not found"),
         ((broken,), "line 1: expected 10 columns"),
         ((toy.DEV, "--spans", "Entity"), f"{toy.DEV}: no word has Entity= in MISC"),
+        ((toy.DEV, "-o", ""), "the name is empty, expected a file"),
         ((toy.DEV, "-o", tmp_path / "no" / "out.conllu"), "there is no folder"),
         ((toy.DEV, "-o", packed), f"{packed}: exists and has no journal: remove it, or annotate"),
     ):
