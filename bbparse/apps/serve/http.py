@@ -155,7 +155,7 @@ def _add_udpipe(app: FastAPI, pool: Pool) -> None:
     @app.post("/process", tags=["UDPipe"], summary="Process data as UDPipe's REST service does")
     async def process(request: Request) -> Response:
         """Take the parameters of UDPipe: data, model, tokenizer, tagger, parser, input, output."""
-        parameters = dict(parse_qsl(request.url.query, keep_blank_values=True, errors="strict"))
+        parameters = _parameters(request.url.query, "query")
         parameters |= _form(await request.body(), request.headers.get("content-type", ""))
         udpipe.check(parameters)
         model = pool.model_of(parameters.get("model", ""))
@@ -228,6 +228,13 @@ def _decoded(body: bytes) -> str:
         ) from None
 
 
+def _parameters(text: str, where: str) -> dict[str, str]:
+    try:
+        return dict(parse_qsl(text, keep_blank_values=True, errors="strict"))
+    except ValueError:
+        raise Refused(400, f"the {where} is malformed: expected UTF-8, percent-encoded") from None
+
+
 def _form(body: bytes, kind: str) -> dict[str, str]:
     """Return the fields of a form."""
     if not body:
@@ -242,10 +249,7 @@ def _form(body: bytes, kind: str) -> dict[str, str]:
             for part in parts
         }
     if kind.startswith("application/x-www-form-urlencoded"):
-        try:
-            return dict(parse_qsl(_decoded(body), keep_blank_values=True, errors="strict"))
-        except ValueError:
-            raise Refused(400, "the form is malformed: expected UTF-8, percent-encoded") from None
+        return _parameters(_decoded(body), "form")
     raise Refused(400, f"Unsupported payload Content-Type '{kind}'.")
 
 

@@ -144,6 +144,7 @@ def test_bad_requests(service: Running, body: bytes, kind: str, text: str) -> No
     found = service.ask("/process", body, kind)
     assert (found.status, found.headers["content-type"]) == (400, "text/plain; charset=utf-8")
     assert text in found.text
+    assert "the query is malformed" in service.ask("/process?data=%ff").text
 
 
 def test_models(service: Running) -> None:
