@@ -1,0 +1,1 @@
+"""The model turkish of bbparse, as data."""
