@@ -28,7 +28,7 @@ _usual_type_of = typeof_impl.dispatch(np.ndarray)
 @typeof_impl.register(np.ndarray)
 def _type_of(array: Any, context: Any) -> Any:
     """Return the type of an array as numba does, which would import numpy.ma for it."""
-    if "numpy.ma" in sys.modules or array.dtype.fields:
+    if "numpy.ma" in sys.modules or array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
         return _usual_type_of(array, context)
     readonly = not array.flags.writeable
     return types.Array(from_dtype(array.dtype), array.ndim, map_layout(array), readonly=readonly)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import bbparse
-from bbparse.models import MODELS
 from tests.apps.cli.conftest import Run
 
 FOLDER = Path(bbparse.__file__).parent / "models" / "shipped"
@@ -13,12 +12,12 @@ FOLDER = Path(bbparse.__file__).parent / "models" / "shipped"
 
 def test_each_model_is_small_and_has_a_card() -> None:
     total = 0
-    for name in MODELS.names():
-        total += (FOLDER / f"{name}.model").stat().st_size
-        card = (FOLDER / f"{name}.md").read_text(encoding="utf-8")
+    for path in FOLDER.glob("*.model"):
+        total += path.stat().st_size
+        card = path.with_suffix(".md").read_text(encoding="utf-8")
         for promised in ("CC BY-SA 4.0", "configs/english.toml", "bbparse train", "UAS"):
             assert promised in card
-    assert total < 90_000_000  # all of it is in the wheel
+    assert 0 < total < 90_000_000  # all of it is in the wheel
 
 
 def test_text_is_parsed_and_tagged_where_no_model_is_named(run: Run, tmp_path: Path) -> None:
