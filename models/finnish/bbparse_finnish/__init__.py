@@ -1,0 +1,1 @@
+"""The model finnish of bbparse, as data."""

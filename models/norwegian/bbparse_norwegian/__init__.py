@@ -1,0 +1,1 @@
+"""The model norwegian of bbparse, as data."""

@@ -1,0 +1,1 @@
+"""The model ukrainian of bbparse, as data."""
