@@ -15,6 +15,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -101,6 +102,11 @@ class _Watcher:
     def stop(self) -> None:
         self._wakeup.send(b"\0")
         self._thread.join()
+        task = f"/proc/self/task/{self._thread.native_id}"
+        for _ in range(200):  # joined threads take a moment to leave the system
+            if not os.path.exists(task):
+                return
+            time.sleep(0.001)
 
     def close(self) -> None:
         self.stop()
