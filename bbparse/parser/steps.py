@@ -205,8 +205,11 @@ class Steps:
             solution = Solution(
                 heads[np.newaxis, a + i : b + i + 1],
                 found.arcs[np.newaxis, a:b],
-                *(found.scores[one], found.scores[one], proved[one]),
-                *("optimal", stats),
+                found.scores[one],
+                found.scores[one],
+                proved[one],
+                "optimal",
+                stats,
             )
             yield Parse(sentence, solution, [labels[a:b]] if labels else [])
 
