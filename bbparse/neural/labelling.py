@@ -29,10 +29,12 @@ from bbparse.neural.sequence import (
     mean_of,
     sums_of_words,
 )
+from bbparse.neural.targets import joined, owners
 from bbparse.runtime.archive import Fields, reading_part
 from bbparse.runtime.arrays import Float32s, Hashes, Longs
 from bbparse.runtime.errors import ModelError
 from bbparse.treebank.encode import PAD
+from bbparse.treebank.likely_tags import Likely
 
 # In a small treebank, a pass has this many steps, but no batch has fewer elements.
 _STEPS, _SMALLEST_BATCH = 80, 32
@@ -154,9 +156,9 @@ def _label_scores(
 class LabelLearner:
     """Gradients of the weights of a `LabelNetwork` on training sequences.
 
-    ``rows`` are those of the vectors of the elements of each sequence; ``gold`` (int64[n, kinds])
-    the numbers of their labels, -1 where there is nothing to learn; ``counts`` the numbers of
-    labels of each kind.
+    ``rows`` are those of the vectors of the elements of each sequence; ``gold`` the targets of each
+    kind of each element (`bbparse.neural.targets.interleaved`); ``counts`` the numbers of labels of
+    each kind.
     """
 
     def __init__(
@@ -164,7 +166,7 @@ class LabelLearner:
         network: type[LabelNetwork],
         settings: LabelSettings,
         rows: Sequence[NDArray[Any]],
-        gold: Sequence[NDArray[Any]],
+        gold: Sequence[Likely],
         counts: Sequence[int],
         n_values: int,
         seed: int,
@@ -186,23 +188,25 @@ class LabelLearner:
         w, noise = learner.weights, learner.noise if noisy else None
         batch = Ragged.of([len(self.rows[i]) for i in chosen])
         rows = np.concatenate([self.rows[i] for i in chosen]).astype(np.int64)
-        gold = np.concatenate([self.gold[i] for i in chosen])
-        joined = None if vectors is None else np.concatenate(vectors)
+        gold = joined([self.gold[i] for i in chosen])
+        element, kind_of = np.divmod(owners(gold), len(self.bounds))
+        states = None if vectors is None else np.concatenate(vectors)
         if noise is not None:
             rates = settings.attribute_dropout, settings.unknown
-            noise.hide(rows, joined, *rates, self.network.N_LEXICAL)
-        words = sums_of_words(w, rows, learner.vectors.weights, joined)
+            noise.hide(rows, states, *rates, self.network.N_LEXICAL)
+        words = sums_of_words(w, rows, learner.vectors.weights, states)
         scores, backward = _label_scores(w, learner.kinds, batch, words, noise, settings.dropout)
         d_scores = np.zeros_like(scores)
         loss = 0.0
         for kind, (begin, end) in enumerate(self.bounds):
-            labelled = np.flatnonzero(gold[:, kind] >= 0)
-            if not len(labelled):
+            own = np.flatnonzero(kind_of == kind)
+            if not len(own):
                 continue
+            labelled, row = np.unique(element[own], return_inverse=True)
             gradient = scores[labelled, begin:end]
-            loss += label_loss(gradient, gold[labelled, kind])
+            loss += label_loss(gradient, row, gold.numbers[own], gold.probabilities[own])
             d_scores[labelled, begin:end] = gradient / np.float32(len(rows))
-        learner.add_words(rows, backward(d_scores), joined)
+        learner.add_words(rows, backward(d_scores), states)
         return rows, loss / len(rows)
 
     def learn(
@@ -240,35 +244,35 @@ def train_labels(  # noqa: PLR0913 – data of two kinds
     network: type[N],
     values: Sequence[Hashes],
     labels: Sequence[Sequence[str]],
-    gold: Sequence[Longs],
+    gold: Sequence[Likely],
     settings: LabelSettings,
     seed: int,
     vectors: tuple[int, Callable[[Sequence[int]], Sequence[Float32s]]] | None = None,
     n_kinds: int | None = None,
-    silver: Callable[[], Iterable[tuple[Hashes, Longs]]] = tuple,
+    silver: Callable[[], Iterable[tuple[Hashes, Likely]]] = tuple,
 ) -> N:
     """Train a network on encoded sequences.
 
-    ``labels`` are those of each kind, and ``gold`` (int64[n, kinds] a sequence) the numbers of the
-    labels of each element, -1 where there is nothing to learn. ``vectors`` are the length of
+    ``labels`` are those of each kind, and ``gold`` the targets of each kind of each element
+    (`bbparse.neural.targets.interleaved`), as numbers of labels. ``vectors`` are the length of
     pretrained vectors, and a function that returns those of chosen sequences. The network keeps the
     first ``n_kinds`` kinds of label; the others only help to train its encoder (Caruana 1997).
-    ``silver`` returns further sequences with their labels, by a teacher; it is called twice.
+    ``silver`` returns further sequences with their targets, by a teacher; it is called twice.
     """
     columns = network.COLUMNS
     keys = vocabulary(values, columns, settings.cutoff, (encoded for encoded, _ in silver()))
     keys = keys[keys != 0]  # hashes of attributes that an element does not have
     rows = [known_rows([encoded], keys, columns).astype(np.int32) for encoded in values]
-    numbered = [numbers.astype(np.int32) for numbers in gold]
-    for encoded, numbers in silver():
+    targets = list(gold)
+    for encoded, of_teacher in silver():
         rows.append(known_rows([encoded], keys, columns).astype(np.int32))
-        numbered.append(numbers.astype(np.int32))
+        targets.append(of_teacher)
     counts = [len(names) for names in labels]
     width = 0 if vectors is None else vectors[0]
     names = [name for names in labels[:n_kinds] for name in names]
     members = []
     for start in range(seed, seed + settings.members):
-        learner = LabelLearner(network, settings, rows, numbered, counts, len(keys), start, width)
+        learner = LabelLearner(network, settings, rows, targets, counts, len(keys), start, width)
         members.append(learner.learn(keys, names, vectors, len(values)))
     first, *others = members
     ensemble = first.with_others(others)

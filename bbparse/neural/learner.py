@@ -20,7 +20,7 @@ from bbparse.neural.sequence import (
     byte_matrices,
     keep_freed_memory,
 )
-from bbparse.runtime.arrays import Float32s, Longs
+from bbparse.runtime.arrays import Float32s, Ints, Longs
 from bbparse.runtime.jit import kernel
 from bbparse.runtime.progress import watched
 
@@ -193,12 +193,15 @@ def touched_rows(rows: Longs) -> Longs:
     return np.flatnonzero(np.bincount(rows.reshape(-1) + 1)[1:])
 
 
-def label_loss(scores: Float32s, gold: Longs) -> float:
-    """Return the log-loss of labels; ``scores`` (rows of labels) become its gradient."""
+def label_loss(scores: Float32s, rows: Longs, labels: Ints, shares: Float32s) -> float:
+    """Return the cross-entropy of labels; ``scores`` (rows of labels) become its gradient.
+
+    ``shares`` are those of ``labels`` in ``rows``: they add up to 1 in each row.
+    """
     scores -= scores.max(axis=1, keepdims=True)
     np.exp(scores, out=scores)
     scores /= scores.sum(axis=1, keepdims=True)
-    right = np.arange(len(gold)), gold
-    loss = -float(np.log(np.maximum(scores[right], 1e-30)).sum())
-    scores[right] -= 1.0
+    right = rows, labels
+    loss = -float((shares * np.log(np.maximum(scores[right], 1e-30))).sum())
+    scores[right] -= shares
     return loss

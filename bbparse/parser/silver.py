@@ -8,16 +8,23 @@ from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
 
-from bbparse.models.learning.data import Silver
+import numpy as np
+
+from bbparse.models.model import Model
+from bbparse.models.scoring.arc_network import BatchArcs
+from bbparse.neural.ragged import batches
 from bbparse.parser.confidence import NOTE
-from bbparse.parser.parse import ParseOptions
+from bbparse.parser.parse import Parse, ParseOptions
 from bbparse.parser.parser import Parser
 from bbparse.runtime.errors import ModelError, TreebankError
 from bbparse.runtime.output import writing
 from bbparse.runtime.progress import watched
 from bbparse.text.segmentation import stream_text
+from bbparse.text.silver import Silver, likely_line
+from bbparse.text.tag_probabilities import likely, sharpened
 from bbparse.treebank import Sentence
 from bbparse.treebank.drawing.formats import Style, as_conllu
+from bbparse.treebank.encode import encode_all
 from bbparse.treebank.reading import open_source, raw_lines
 from bbparse.treebank.sections import cut_sentences
 
@@ -72,7 +79,7 @@ def label_text(teacher: Parser, sources: Sequence[str], path: Path, digest: str)
     """
     if path.exists():
         return Silver(path, digest)
-    options = ParseOptions(confidence=NOTE in teacher.model.notes)
+    options = ParseOptions(confidence=NOTE in teacher.model.notes, enhanced=False)
     style = Style(1)
     part = path.with_name(path.name + ".part")
     with writing(part):
@@ -82,12 +89,35 @@ def label_text(teacher: Parser, sources: Sequence[str], path: Path, digest: str)
                 if number < done:
                     continue
                 file.write(f"{_SECTION}{number}\n".encode())
-                for parse in teacher.parse_all(section, options, tag=True):
-                    text = as_conllu(parse.sentence, parse.trees, parse.status, style)
-                    file.write(text.encode())
+                for batch in batches(section):
+                    tagged = [*teacher.tag(batch)]
+                    parses = [*teacher.parse_all(tagged, options)]
+                    for parse, likely in zip(parses, likely_lines(teacher.model, parses)):
+                        text = as_conllu(parse.sentence, parse.trees, parse.status, style)
+                        file.write((likely + text).encode())
                 file.flush()
         os.replace(part, path)
     return Silver(path, digest)
+
+
+def likely_lines(model: Model, parses: Sequence[Parse]) -> Iterator[str]:
+    """Yield the comments with a teacher's probabilities for sentences; empty without a network."""
+    sentences, trees = [p.sentence for p in parses], [p.solution.heads[0, 1:] for p in parses]
+    scores = model.maker.scores(sentences, encode_all(sentences))
+    if scores is None:
+        yield from [""] * len(parses)
+        return
+    words = [np.arange(1, len(tree) + 1, dtype=np.int32) for tree in trees]
+    arcs = BatchArcs.of(list(zip(trees, words)))
+    labels = scores.label_scores(arcs)
+    for i, (sentence, n) in enumerate(zip(sentences, map(len, trees))):
+        heads = likely(scores.of_sentence(i).scores[:, 1:].T, flatter=1.0)
+        own = likely(labels[arcs.ptr[i] : arcs.ptr[i + 1]], flatter=1.0)
+        kinds = [(heads, range(n + 1)), (own, model.maker.label_names)]
+        tags = sentence.likely_tags
+        if tags is not None:
+            kinds += [(sharpened(tags.tags), tags.names[0]), (sharpened(tags.feats), tags.names[1])]
+        yield likely_line(kinds)
 
 
 def _sections(teacher: Parser, sources: Sequence[str]) -> Iterator[Iterator[Sentence]]:

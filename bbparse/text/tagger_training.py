@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,16 +12,21 @@ from numpy.typing import NDArray
 from bbparse.neural.embeddings import Embeddings
 from bbparse.neural.embeddings.protocol import LearningText
 from bbparse.neural.labelling import LabelSettings, train_labels
+from bbparse.neural.targets import certain, interleaved
 from bbparse.runtime.errors import TreebankError
 from bbparse.text.columns import FormEncoder, style
 from bbparse.text.lemmas import apply_rule, rule_of
+from bbparse.text.silver import likely_in, shares_of
 from bbparse.text.tagger import LOWER, SAME, Tagger, TagNetwork
 from bbparse.treebank import Sentence
+from bbparse.treebank.likely_tags import Likely
 
 #: Number of occurrences from which on a form's capitals count as its habit.
 _KNOWN = 3
 #: Settings of taggers that read the states of a base: a small network learns enough in few passes.
 ON_BASE = LabelSettings(layers="r", width=128, hidden=128, epochs=30, elements=600_000, members=1)
+#: Settings of taggers that learn from raw text, too, which has more to learn.
+ON_TEXT = LabelSettings(elements=20_000_000)
 
 
 def train_tagger(
@@ -50,15 +56,23 @@ def train_tagger(
 
     def columns(sentence: Sentence) -> NDArray[np.int64]:
         """Return the numbers of the labels of a sentence, -1 for those of silver ones alone."""
+        # further labels help to train the encoder
         names: tuple[tuple[Mapping[str, int], Sequence[str]], ...] = (
             (tags, _tags(sentence)),
             (feats, sentence.feats),
             (lemmas.numbers, _rules(sentence)),
-            # further labels that help to train the encoder
             (upos, sentence.upos),
             (deprels, sentence.deprels),
         )
         return np.array([[of.get(name, -1) for name in row] for of, row in names], np.int64).T
+
+    def targets(sentence: Sentence) -> Likely:
+        """Return the targets of a sentence; a teacher may have been in doubt about tags, FEATS."""
+        kinds, found = [certain(column) for column in columns(sentence).T], likely_in(sentence)
+        for i, (kind, names) in enumerate((("tags", tags), ("feats", feats))):
+            if kind in found:
+                kinds[i] = shares_of(found[kind], partial(_number, names))
+        return interleaved(kinds)
 
     gold = [columns(sentence) for sentence in sentences]
     pairs = {(tag, value) for rows in gold for tag, value in rows[:, :2].tolist()}
@@ -73,12 +87,12 @@ def train_tagger(
         TagNetwork,
         [encode(sentence.forms) for sentence in sentences],
         (list(tags), list(feats), list(lemmas.numbers), list(upos), list(deprels)),
-        gold,
+        [certain(numbers.reshape(-1)) for numbers in gold],
         settings or LabelSettings(),
         seed,
         vectors,
         n_kinds=3,
-        silver=lambda: ((encode(sentence.forms), columns(sentence)) for sentence in silver),
+        silver=lambda: ((encode(sentence.forms), targets(sentence)) for sentence in silver),
     )
     notes = {"sentences": len(sentences), "words": sum(s.n_words for s in sentences)}
     known = np.array(sorted(pairs), np.int32)
@@ -95,6 +109,11 @@ def _rules(sentence: Sentence) -> list[str]:
         rule_of(form, lemma) if lemma != "_" or form == "_" else ""
         for form, lemma in zip(sentence.forms, sentence.lemmas)
     ]
+
+
+def _number(numbers: Mapping[str, int], name: str) -> int:
+    """Return the number of a name, -1 if it has none."""
+    return numbers.get(name, -1)
 
 
 def _numbers(values: Iterable[str]) -> dict[str, int]:

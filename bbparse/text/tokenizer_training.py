@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.neural.labelling import LabelSettings, train_labels
+from bbparse.neural.targets import certain
 from bbparse.text.characters import Span, encode_characters, kinds_of
 from bbparse.text.raw import readings, treebanks
 from bbparse.text.tokenizer import (
@@ -110,7 +111,7 @@ def train_tokenizer(
         CharacterNetwork,
         [encode_characters(text.text) for text in texts],
         (CHARACTER_LABELS, SENTENCE_LABELS),
-        gold,
+        [certain(labels.reshape(-1)) for labels in gold],
         replace(_SETTINGS, elements=min(elements, _SETTINGS.elements)),
         seed,
     )

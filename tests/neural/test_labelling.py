@@ -14,6 +14,7 @@ from bbparse.runtime.errors import ModelError
 from bbparse.text.columns import FormEncoder
 from bbparse.text.tagger import TagNetwork
 from bbparse.treebank.encode import PAD, attribute_hash
+from bbparse.treebank.likely_tags import Likely
 from tests import toy
 from tests.gradients import assert_gradients
 
@@ -46,6 +47,23 @@ def gold_of(count: int) -> list[np.ndarray]:
     ]
 
 
+def doubted(kind: int, label: int) -> list[tuple[int, float]]:
+    """Shares of labels: some tags are in doubt."""
+    if kind == 0 and label > 1:
+        return [(label, 0.7), (label - 2, 0.3)]
+    return [(label, 1.0)] if label >= 0 else []
+
+
+def targets_of(count: int) -> list[Likely]:
+    found = []
+    for gold in gold_of(count):
+        rows = [doubted(i % 3, label) for i, label in enumerate(gold.reshape(-1).tolist())]
+        ends = np.cumsum([0, *map(len, rows)])
+        numbers, shares = zip(*(pair for row in rows for pair in row))
+        found.append(Likely(ends, np.array(numbers), np.array(shares, np.float32)))
+    return found
+
+
 def letters(dimension: int = 6, seed: int = 3) -> WordVectors:
     """Vectors of the words of the toy treebank."""
     forms = {form for s in (*toy.sentences(), *toy.dev_sentences()) for form in s.forms}
@@ -66,7 +84,7 @@ def trained(
         source = embeddings
         vectors = source.width, lambda some: source([toy.sentences()[i] for i in some])
     network = train_labels(
-        TagNetwork, values_of(count), labels_of(count), gold_of(count), settings, seed, vectors
+        TagNetwork, values_of(count), labels_of(count), targets_of(count), settings, seed, vectors
     )
     assert isinstance(network, TagNetwork)
     return network
@@ -76,7 +94,9 @@ def learner_of(keys: np.ndarray, count: int, embeddings: Embeddings | None = Non
     rows = [known_rows([some], keys, TagNetwork.COLUMNS) for some in values_of(count)]
     counts = [len(names) for names in labels_of(count)]
     width = 0 if embeddings is None else embeddings.width
-    return LabelLearner(TagNetwork, toy.NETWORK, rows, gold_of(count), counts, len(keys), 3, width)
+    return LabelLearner(
+        TagNetwork, toy.NETWORK, rows, targets_of(count), counts, len(keys), 3, width
+    )
 
 
 @pytest.mark.parametrize("embeddings", [None, letters()])
@@ -90,12 +110,13 @@ def test_learning_and_labelling_have_the_same_scores(embeddings: Embeddings | No
     vectors = None if embeddings is None else embeddings(toy.sentences()[:20])
     _, loss = learner.loss(range(20), vectors, noisy=False)
     lost = words = 0.0
-    for scores, gold in zip(network.scores(values_of(20), vectors), learner.gold):
-        for own, right in zip(scores, gold.T):
-            labelled = np.flatnonzero(right >= 0)
+    for scores, gold in zip(network.scores(values_of(20), vectors), gold_of(20)):
+        for kind, (own, right) in enumerate(zip(scores, gold.T)):
             odds = own.astype(np.float64)
             odds -= np.logaddexp.reduce(odds, axis=1)[:, np.newaxis]
-            lost -= odds[labelled, right[labelled]].sum()
+            for word, label in enumerate(right.tolist()):
+                for other, share in doubted(kind, label):
+                    lost -= share * odds[word, other]
         words += len(gold)
     assert loss == pytest.approx(lost / words, rel=1e-5)
 
@@ -138,11 +159,11 @@ def test_an_ensemble_scores_the_means_of_its_members() -> None:
 def test_kinds_of_label_that_only_help_to_learn() -> None:
     few = replace(toy.NETWORK, epochs=2)
     network = train_labels(
-        TagNetwork, values_of(6), labels_of(6), gold_of(6), few, seed=1, n_kinds=2
+        TagNetwork, values_of(6), labels_of(6), targets_of(6), few, seed=1, n_kinds=2
     )
     assert network.counts == tuple(len(names) for names in labels_of(6)[:2])
     (scores, *_) = network.scores(values_of(6))
     assert [own.shape[1] for own in scores] == list(network.counts)
-    whole = train_labels(TagNetwork, values_of(6), labels_of(6), gold_of(6), few, seed=1)
+    whole = train_labels(TagNetwork, values_of(6), labels_of(6), targets_of(6), few, seed=1)
     for own, same in zip(scores, whole.scores(values_of(6))[0]):
         assert np.array_equal(own, same)

@@ -11,6 +11,7 @@ from bbparse.parser.parser import Parser
 from bbparse.parser.silver import check_raw, check_teacher, label_text
 from bbparse.runtime.errors import ModelError, TreebankError
 from bbparse.text.raw import plain_text
+from bbparse.text.silver import likely_in
 from bbparse.treebank import read_conllu
 from tests import toy
 
@@ -39,6 +40,20 @@ def test_trees_are_those_of_the_teacher_and_interruptions_do_not_show(tmp_path: 
         assert (tmp_path / "again").read_bytes() == whole
         assert not (tmp_path / "again.part").exists()
         (tmp_path / "again").unlink()
+
+
+def test_a_network_says_what_is_likely(tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("I saw the man with the telescope.\n\nTime flies like an arrow.\n")
+    silver = label_text(Parser.load("english"), [str(text)], tmp_path / "silver", "digest")
+    sentences = list(read_conllu(silver.path))
+    assert [sentence.n_words for sentence in sentences] == [8, 6]
+    for sentence in sentences:
+        for label, row in zip(sentence.deprels, likely_in(sentence)["labels"], strict=True):
+            shares = [(1000, row)] if isinstance(row, str) else [*zip(row[1::2], row[::2])]
+            assert label == max(shares)[1] or label == "root"
+            assert abs(sum(share for share, _ in shares) - 1000) < 20
+    assert any(isinstance(row, list) for row in likely_in(sentences[0])["heads"])
 
 
 def test_a_finished_file_is_not_made_again(tmp_path: Path) -> None:

@@ -18,7 +18,6 @@ from bbparse.apps.cli.model import results, table
 from bbparse.models import MODELS
 from bbparse.models.configuration import CONFIGURATIONS, Configuration
 from bbparse.models.learning.checkpoint import Checkpoint, digest_of
-from bbparse.models.learning.data import Silver
 from bbparse.models.learning.train import TextModels, train_text_models
 from bbparse.models.model import NOTE
 from bbparse.models.model_file import load_base, load_model, load_tagger, save_tagger
@@ -29,6 +28,7 @@ from bbparse.neural.labelling import LabelSettings
 from bbparse.parser.parser import Parser
 from bbparse.parser.silver import check_raw, check_teacher, label_text
 from bbparse.runtime.errors import BBParseError, TreebankError
+from bbparse.text.silver import Silver
 from bbparse.text.tagger_training import train_tagger as learn_tags
 from bbparse.text.tokenizer_training import train_tokenizer
 from bbparse.treebank import Sentence, evaluate, read_conllu

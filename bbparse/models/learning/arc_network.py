@@ -9,6 +9,7 @@ selects the candidates, so the second part starts when heads are no longer chose
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,33 +32,58 @@ from bbparse.neural.mixture import passes, vocabulary
 from bbparse.neural.packing import rounded
 from bbparse.neural.ragged import Ragged
 from bbparse.neural.sequence import dropout, in_sentence, known_rows, sums_of_words
+from bbparse.neural.targets import certain, joined, owners
 from bbparse.runtime.arrays import Float32s, Hashes, Ints, Longs
-from bbparse.treebank import is_projective
+from bbparse.text.silver import is_sure, likely_in, shares_of
+from bbparse.treebank import Sentence, is_projective
 from bbparse.treebank.encode import encode
+from bbparse.treebank.likely_tags import Likely
 
 # Weight of the first part of the loss once the second counts, too, and the fraction of the run
 # after which it counts.
 _SINGLE_HEADS, _BEFORE_TREES = 0.5, 0.15
 
 
+class _Labels(NamedTuple):
+    """Numbers of labels, and of the one that all arcs from the root have, or -1."""
+
+    numbers: dict[str, int]
+    root: int
+
+    def number(self, label: str) -> int:
+        """Return the number of a label; -1 if there is nothing to learn, since a rule decides."""
+        number = self.numbers.get(label, -1)
+        return -1 if number == self.root else number
+
+
 class _Example:
-    """A training sentence as arrays that stay the same during the run, some 60 bytes a word."""
+    """A training sentence as arrays that stay the same during the run, some 60 bytes a word.
+
+    Where a teacher was in doubt, `soft` has the targets of heads and labels, and whole trees count
+    only if `is_whole`.
+    """
 
     def __init__(
-        self,
-        values: Hashes,
-        heads: Ints,
-        names: Sequence[str],
-        keys: Hashes,
-        labels: dict[str, int],
-        root: int,
+        self, sentence: Sentence, values: Hashes, heads: Ints, keys: Hashes, labels: _Labels
     ) -> None:
         self.rows = known_rows([values], keys, ArcNetwork.COLUMNS).astype(np.int32)
         self.heads, self.before = heads, counts_before([values])
-        self.labels = np.array([-1, *(labels.get(name, -1) for name in names)], np.int16)
-        if root >= 0:  # the rule decides, so there is nothing to learn
-            self.labels[(heads == 0) | (self.labels == root)] = -1
-        self.projective = is_projective(heads[1:].tolist())
+        self.labels = np.array([-1, *map(labels.number, sentence.deprels)], np.int16)
+        if labels.root >= 0:  # the rule decides, so there is nothing to learn
+            self.labels[heads == 0] = -1
+        self.is_whole = is_projective(heads[1:].tolist()) and len(heads) - 1 <= LONG
+        self.soft: tuple[Likely, Likely] | None = None
+        if found := likely_in(sentence):
+            learned = (self.labels[1:] >= 0).tolist()
+            names = [row if is_learned else [] for row, is_learned in zip(found["labels"], learned)]
+            # the first row is that of the root
+            heads_of = shares_of([[], *found["heads"]], int)
+            self.soft = heads_of, shares_of([[], *names], labels.number)
+            self.is_whole &= is_sure(sentence)
+
+    def targets(self) -> tuple[Likely, Likely]:
+        """Return the targets of heads and labels."""
+        return self.soft or (certain(self.heads), certain(self.labels))
 
 
 class ArcLearner:
@@ -88,17 +114,15 @@ class ArcLearner:
             settings.cutoff,
             map(encode, data.silver),
         )
-        number = {label: i for i, label in enumerate(labels)}
+        known = _Labels({label: i for i, label in enumerate(labels)}, root)
         self.examples = [
-            _Example(data.values[i], data.heads[i], data.sentences[i].deprels, keys, number, root)
+            _Example(data.sentences[i], data.values[i], data.heads[i], keys, known)
             for i in chosen.tolist()
         ]
         self.n_gold = len(self.examples)
         for sentence in data.silver:
             heads = training_tree(sentence, config.model)
-            self.examples.append(
-                _Example(encode(sentence), heads, sentence.deprels, keys, number, root)
-            )
+            self.examples.append(_Example(sentence, encode(sentence), heads, keys, known))
         sizes = {name: getattr(settings, name) for name in ArcNetwork.SIZES if name != "embeddings"}
         sizes["embeddings"] = 0 if data.embeddings is None else data.embeddings.width
         self.learner = NetworkLearner(
@@ -149,7 +173,7 @@ class ArcLearner:
         rows = np.concatenate([example.rows for example in examples]).astype(np.int64)
         before = np.concatenate([example.before for example in examples])
         heads = np.concatenate([example.heads for example in examples])
-        labels = np.concatenate([example.labels for example in examples])
+        targets = [joined(parts) for parts in zip(*(example.targets() for example in examples))]
         vectors = None
         if self._embeddings is not None:
             vectors = vectors_of(batch, self._embeddings(self._text(chosen)))
@@ -167,9 +191,10 @@ class ArcLearner:
         scores = pair_scores(ends, sizes, layout, before, row_sums(arcs[0]), arcs[1])
         d_scores, d_ends = np.zeros_like(scores), np.zeros_like(ends)
         share = _SINGLE_HEADS if trees else 1.0
-        loss = head_losses(scores, layout, heads, np.float32(share / n_words), d_scores) * share
+        scale = np.float32(share / n_words)
+        loss = head_losses(scores, layout, targets[0], scale, d_scores) * share
         if trees:
-            counts = [one.projective and len(one.heads) - 1 <= LONG for one in examples]
+            counts = [example.is_whole for example in examples]
             weights, gradients = map(ArcNetwork.part_weights_of, (w.values, w.gradients))
             loss += trees_loss(
                 (*layout, np.array(counts)),
@@ -190,7 +215,7 @@ class ArcLearner:
             (w.gradients["arc_table"], w.gradients["arc_out"]),
         )
         if self.labels:
-            loss += self._labels_loss(batch, ends, heads, labels, d_ends, 1.0 / n_words)
+            loss += self._labels_loss(batch, ends, heads, targets[1], d_ends, 1.0 / n_words)
         d_state = back_dropout(back_ends(d_ends * self.share))
         # The same for all heads of a word, it changes no probability: what rounding leaves of its
         # gradient would let it grow, until scores have no digits left for what counts.
@@ -203,18 +228,19 @@ class ArcLearner:
         batch: Ragged,
         ends: Float32s,
         heads: Ints,
-        labels: Longs,
+        targets: Likely,
         d_ends: Float32s,
         unit: float,
     ) -> float:
-        """Return the loss of the labels of the gold arcs; add its gradients times ``unit``."""
+        """Return the loss of the labels of the trees' arcs; add its gradients times ``unit``."""
         w, begin, size = self.learner.weights, self._naming, self.settings.label_dim
-        mod = np.flatnonzero(labels >= 0)
+        mod, row = np.unique(owners(targets), return_inverse=True)
         if not len(mod):
             return 0.0
         head = np.repeat(batch.first, batch.size)[mod] + heads[mod]
         scores, back = label_scores(w, ends, head, mod, begin, size)
-        loss = label_loss(scores[:, : len(self.labels)], labels[mod])
+        known = scores[:, : len(self.labels)]
+        loss = label_loss(known, row, targets.numbers, targets.probabilities)
         scores[:, len(self.labels) :] = 0.0
         scores *= np.float32(unit)
         d_hidden = back(scores)

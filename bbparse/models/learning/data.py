@@ -1,9 +1,8 @@
-"""Training sentences: encoded, with gold trees and candidate arcs; and a teacher's trees."""
+"""Training sentences: encoded, with gold trees and candidate arcs."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,13 +15,8 @@ from bbparse.neural.embeddings import Embeddings
 from bbparse.runtime.arrays import Ints
 from bbparse.runtime.errors import TreebankError
 from bbparse.runtime.progress import watched
-from bbparse.text.tagger import Tagger
-from bbparse.treebank import Sentence, is_projective, read_conllu
+from bbparse.treebank import Sentence, is_projective
 from bbparse.treebank.encode import encode
-from bbparse.treebank.sentence import misc_values
-
-#: Mean confidence of the arcs of a silver sentence below which it is left out.
-MIN_CONFIDENCE = 0.9
 
 
 @dataclass(slots=True)
@@ -141,36 +135,3 @@ def folds_of(
         (np.flatnonzero((fold_of != fold) | (folds == 1)), np.flatnonzero(fold_of == fold))
         for fold in range(folds)
     ]
-
-
-@dataclass(frozen=True, slots=True)
-class Silver:
-    """Silver trees: a teacher's trees of enough confidence, in a CoNLL-U file.
-
-    The file is read anew for every iteration, so that it may be larger than the memory. ``digest``
-    identifies what is in it: the teacher and the text.
-    """
-
-    path: str | os.PathLike[str]
-    digest: str
-    #: Tags the sentences anew. The teacher's tags are better than those that a model will see, and
-    #: it should learn to parse with its own tagger's errors.
-    tagger: Tagger | None = None
-
-    def __iter__(self) -> Iterator[Sentence]:
-        sentences = (sentence for sentence in read_conllu(self.path) if _is_sure(sentence))
-        return sentences if self.tagger is None else self.tagger.tag(sentences)
-
-    def counts(self) -> tuple[int, int]:
-        """Return the number of words, and of those in the sentences that are left out."""
-        words, every = (
-            sum(sentence.n_words for sentence in sentences)
-            for sentences in (self, read_conllu(self.path))
-        )
-        return words, every - words
-
-
-def _is_sure(sentence: Sentence) -> bool:
-    """Return True if the arcs have enough confidence, or none because the teacher has none."""
-    values = [float(x) for texts in misc_values(sentence, "Confidence") for x in texts]
-    return not values or sum(values) >= MIN_CONFIDENCE * len(values)

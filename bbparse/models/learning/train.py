@@ -13,15 +13,16 @@ from bbparse.models.factors.family import FactorFamily
 from bbparse.models.factors.registry import load_families, specification
 from bbparse.models.graph.training import train_enhancer
 from bbparse.models.learning.checkpoint import Checkpoint
-from bbparse.models.learning.data import Silver, prepare
+from bbparse.models.learning.data import prepare
 from bbparse.models.learning.run import Run, learn_with_network, learn_with_templates
 from bbparse.models.model import NOTE, Model, card_note
 from bbparse.models.model_file import save_model
 from bbparse.neural.embeddings import Embeddings, shared_embeddings
 from bbparse.runtime.archive import Fields
 from bbparse.runtime.errors import ConfigError, TreebankError
+from bbparse.text.silver import Silver
 from bbparse.text.tagger import TAGGER_FIELDS, Tagger, tagger_fields, tagger_from
-from bbparse.text.tagger_training import ON_BASE, train_tagger
+from bbparse.text.tagger_training import ON_BASE, ON_TEXT, train_tagger
 from bbparse.text.tokenizer import TOKENIZER_FIELDS, Tokenizer
 from bbparse.text.tokenizer_training import FEW_ELEMENTS, train_tokenizer
 from bbparse.treebank import Sentence, is_projective
@@ -76,9 +77,8 @@ def train_text_models(
             )
         if not tagged:
             return fields
-        tagger = train_tagger(
-            tagged, ON_BASE if quick else None, seed, embeddings=embeddings, silver=silver
-        )
+        settings = ON_BASE if quick else ON_TEXT if silver else None
+        tagger = train_tagger(tagged, settings, seed, embeddings=embeddings, silver=silver)
         say(f"tagger trained: {len(tagger.tags)} tags")
         return {**fields, **tagger_fields(tagger)}
 

@@ -186,13 +186,13 @@ def pair_scores_back(both, sizes, layout, before, weights, d_out, d_both, d_weig
 
 
 @kernel
-def head_losses(scores, layout, heads, scale, d_scores):
-    """Return the log-loss of choosing heads by p(h | m) ∝ exp s(h, m), over all sentences.
+def head_losses(scores, layout, targets, scale, d_scores):
+    """Return the cross-entropy of choosing heads by p(h | m) ∝ exp s(h, m), over all sentences.
 
-    ``heads`` are the gold heads of each row, -1 if unknown. The gradient times ``scale`` is added
-    to ``d_scores``.
+    ``targets`` are shares of heads in each row (`bbparse.neural.targets`). The gradient times
+    ``scale`` is added to ``d_scores``.
     """
-    first, size = layout
+    (first, size), (begin, heads, shares) = layout, targets
     loss = 0.0
     at = 0
     for s in range(first.shape[0]):
@@ -206,15 +206,22 @@ def head_losses(scores, layout, heads, scale, d_scores):
             for m in range(1, n):
                 total[m] += np.exp(scores[at + h * n + m] - top[m])
         for m in range(1, n):
-            gold = heads[first[s] + m]
-            if gold < 0 or scores[at + gold * n + m] == -np.inf:
+            known = range(begin[first[s] + m], begin[first[s] + m + 1])
+            whole = np.float32(0.0)
+            for i in known:
+                arc = at + heads[i] * n + m
+                if scores[arc] != -np.inf:
+                    loss -= shares[i] * (scores[arc] - top[m] - np.log(total[m]))
+                    whole += shares[i]
+            if whole == 0.0:
                 continue
-            loss -= scores[at + gold * n + m] - top[m] - np.log(total[m])
             for h in range(n):
                 if h != m:
                     p = np.exp(scores[at + h * n + m] - top[m]) / total[m]
-                    d_scores[at + h * n + m] += scale * p
-            d_scores[at + gold * n + m] -= scale
+                    d_scores[at + h * n + m] += scale * whole * p
+            for i in known:
+                if scores[at + heads[i] * n + m] != -np.inf:
+                    d_scores[at + heads[i] * n + m] -= scale * shares[i]
         at += n * n
     return loss
 

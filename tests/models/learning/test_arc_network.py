@@ -166,7 +166,7 @@ def test_the_loss_is_as_defined_and_its_gradients_are_derivatives(
     learner = learner_of(sentences, labels, root, outside)
     w, chosen = learner.learner.weights, [0, 2, 1, 3, 4]
     w.values["arc_out"] *= 4.0  # the first sentence has arcs in its trees that others would not
-    assert sum(not one.projective for one in learner.examples) == 2
+    assert sum(not one.is_whole for one in learner.examples) == 2
     sentences = [sentences[i] for i in chosen]
     rows, found = learner.loss(chosen, trees, noisy=False)
     p = {name: array.astype(float) for name, array in w.values.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,12 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bbparse.models.learning.data import Silver
 from bbparse.models.learning.train import TextModels, train
 from bbparse.runtime.errors import ConfigError
+from bbparse.text.silver import Silver, is_sure, likely_in, likely_line, shares_of
 from bbparse.text.tagger import Tagger
 from bbparse.text.tagger_training import train_tagger
 from bbparse.treebank import Sentence, evaluate, write_conllu
+from bbparse.treebank.likely_tags import Likely
 from bbparse.treebank.writing import with_columns
 from tests import toy
 from tests.models.learning.test_embeddings import Silent
@@ -40,6 +42,54 @@ def test_sentences_of_little_confidence_are_left_out(tmp_path: Path) -> None:
     words = sum(sentence.n_words for sentence in some)
     left_out = some[1].n_words + some[3].n_words
     assert silver.counts() == (words - left_out, left_out)
+
+
+def doubtful(sentence: Sentence, share: int, confidence: float = 0.99) -> Sentence:
+    """A silver sentence whose teacher gave its heads and labels so many thousandths."""
+    n = sentence.n_words
+    heads = [[head, share, n if head != n else 1, 1000 - share] for head in sentence.heads]
+    labels = [[label, share, "dep", 1000 - share] for label in sentence.deprels]
+    tags = [f"{upos}\t{xpos}" for upos, xpos in zip(sentence.upos, sentence.xpos)]
+    likely = {"heads": heads, "labels": labels, "tags": tags, "feats": list(sentence.feats)}
+    shown = sure(sentence, confidence)
+    line = "# likely = " + json.dumps(likely)
+    return replace(shown, lines=[line, *shown.lines], word_lines=[i + 1 for i in shown.word_lines])
+
+
+def test_an_unsure_sentence_is_kept_with_what_is_likely(tmp_path: Path) -> None:
+    path, some = tmp_path / "silver.conllu", toy.sentences()[:2]
+    write_conllu(path, [doubtful(some[0], 600, confidence=0.2), sure(some[1], 0.2)])
+    (kept,) = Silver(path, "digest")
+    assert kept.forms == some[0].forms and not is_sure(kept)
+    shares = shares_of(likely_in(kept)["labels"], lambda name: 7 if name == "dep" else -1)
+    assert set(shares.numbers.tolist()) == {7} and set(shares.probabilities.tolist()) == {1.0}
+
+
+def test_what_is_likely_is_read_as_it_was_written() -> None:
+    probabilities = np.array([1.0, 0.25, 0.75], np.float32)
+    given = Likely(np.array([0, 1, 3]), np.array([2, 0, 1], np.int32), probabilities)
+    sentence = replace(toy.sentences()[0], lines=[likely_line([(given, "abc")])])
+    rows = likely_in(sentence)["heads"]
+    assert rows == ["c", ["a", 250, "b", 750]]
+    found = shares_of(rows, "abc".index)
+    assert all(np.array_equal(own, other) for own, other in zip(found, given))
+
+
+def test_a_network_learns_the_doubts_of_its_teacher(tmp_path: Path) -> None:
+    path, config = tmp_path / "silver.conllu", toy.network_configuration(epochs=30)
+    gold, some = toy.sentences()[:8], toy.sentences()[8:20]
+    found = []
+    for share in (1000, 600):
+        write_conllu(path, [doubtful(sentence, share) for sentence in some])
+        model = train(gold, [], config, factors=(), silver=Silver(path, "digest"))
+        right = 0.0
+        for scored in model.maker(some):
+            assert scored.scores is not None
+            head = np.array(scored.sentence.heads, np.int32)
+            mod = np.arange(1, len(head) + 1, dtype=np.int32)
+            right += np.exp(scored.scores.log_probabilities(head, mod)).sum()
+        found.append(right / sum(sentence.n_words for sentence in some))
+    assert found[0] > found[1] + 0.1
 
 
 def test_a_tagger_and_a_network_learn_from_silver_sentences() -> None:
