@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -22,9 +21,9 @@ def certain(labels: NDArray[Any]) -> Likely:
 
 def joined(parts: Sequence[Likely]) -> Likely:
     """Return the targets of sequences, one after the other."""
-    before = list(accumulate((len(part.numbers) for part in parts), initial=0))
-    ends = [part.begin[1:] + np.int64(n) for part, n in zip(parts, before)]
-    begin = np.concatenate([[0], *ends], dtype=np.int64)
+    sizes = [len(part.numbers) for part in parts]
+    before = np.cumsum([0, *sizes[:-1]]).repeat([len(part.begin) - 1 for part in parts])
+    begin = np.append(0, np.concatenate([part.begin[1:] for part in parts]) + before)
     numbers, shares = (np.concatenate([part[i] for part in parts]) for i in (1, 2))
     return Likely(begin, numbers, shares)
 
