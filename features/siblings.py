@@ -54,7 +54,6 @@ class SiblingLabels(TemplateFamily):
     name = "sibling-labels"
     summary = "all pairs of arcs with one head, by their likely labels"
     arcs = ("h m1", "h m2")
-    common = ""
     templates = (
         "@m1 @m2",
         "@m1 @m2 distance",

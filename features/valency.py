@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from bbparse.factors import FactorFamily, FactorView
 
-from .english.punctuation import Counts
+from .english.words import Counts
 
 #: Numbers from here on are one.
 MOST = 4

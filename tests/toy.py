@@ -80,7 +80,9 @@ def configuration() -> Configuration:
 def network_configuration(**network: Any) -> Configuration:
     """One with a small network in place of templates."""
     table = tomllib.loads(TOML)
-    sizes = dict.fromkeys(("word", "width", "pairs", "shared", "parts", "naming"), 16)
+    sizes = dict.fromkeys(
+        ("word", "width", "biaffine_dim", "arc_mlp_dim", "part_dim", "label_dim"), 16
+    )
     small = {"epochs": 12, "rate": 0.01, "layers": "rc", "batch": 60, "dropout": 0.1, **sizes}
     table["network"] = {**small, **network}
     table["factors"] |= {"folds": 2, "fold_epochs": 4}

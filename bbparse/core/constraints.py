@@ -33,7 +33,7 @@ from bbparse.core.edit import (
     with_sets,
 )
 from bbparse.core.parts import Constraint, ProblemArrays
-from bbparse.core.words import listed, numbers_of_arcs, range_name, with_modifiers
+from bbparse.core.words import listed, number_of_modifiers, numbers_of_arcs, range_name
 from bbparse.runtime.arrays import Flags, Float64s
 from bbparse.runtime.errors import ProblemError
 from bbparse.runtime.options import check_type
@@ -236,7 +236,7 @@ def with_valency(
         chosen = fits & (problem.arc_head == word)
         if side is not None:
             chosen &= (problem.arc_mod < word) == (side == "left")
-        text = with_modifiers(word, range_name(low, high), what)
+        text = number_of_modifiers(word, range_name(low, high), what)
         problem = _with_bounds(problem, np.flatnonzero(chosen).tolist(), low, most, text)
     return problem
 

@@ -53,7 +53,7 @@ def range_name(low: int, high: int | None) -> str:
     return f"{low} to {high}" if low else f"at most {high}"
 
 
-def with_modifiers(word: int, number: str, what: str = "") -> str:
+def number_of_modifiers(word: int, number: str, what: str = "") -> str:
     """Say how many modifiers a word must have."""
     plural = "" if number.endswith(" 1") else "s"
     return f"{f'word {word}' if word else 'the root'} must have {number} modifier{plural}{what}"

@@ -15,9 +15,9 @@ from bbparse.core.words import (
     forbidden_arcs,
     head_name,
     listed,
+    number_of_modifiers,
     numbers_of_arcs,
     range_name,
-    with_modifiers,
 )
 from bbparse.inference.trees import Options, find_trees
 from bbparse.runtime.deadline import Deadline
@@ -229,4 +229,4 @@ def _describe_count(p: Problem, c: int) -> str:
         number = " or ".join(map(str, allowed))
     else:
         number = range_name(low, None if 0 < low < high == len(arcs) else high)
-    return with_modifiers(heads[0], number) if of_one else numbers_of_arcs(p, arcs, number)
+    return number_of_modifiers(heads[0], number) if of_one else numbers_of_arcs(p, arcs, number)

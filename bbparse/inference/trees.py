@@ -21,8 +21,9 @@ from bbparse.core.tree import most_trees
 from bbparse.inference.oracles.projective.recurrences import recurrence_for
 from bbparse.inference.programs.ilp import solve_ilp
 from bbparse.inference.programs.price_and_cut import price_and_cut
+from bbparse.inference.relaxation.state import LISTED
 from bbparse.inference.search.lagrangian import Lagrangian, Observer, Outcome, make_root
-from bbparse.inference.search.linear import LISTED, ROUNDING, is_linear, linear_trees
+from bbparse.inference.search.linear import ROUNDING, is_linear, linear_trees
 from bbparse.inference.search.rescaling import Answer, resolved_at_scale, rounding_matters
 from bbparse.inference.search.search import SearchLimits
 from bbparse.inference.search.settings import DEFAULT, SearchSettings
@@ -107,9 +108,8 @@ def find_trees(problem: Problem, method: str, options: Options) -> Solution:
         ordered, order = _sorted(problem)
         answer = _branch_and_bound(ordered, options)
     solution = answer.solution
-    if _rounding_matters(
-        ordered, answer, options.k_best
-    ):  # HiGHS would take seconds for some words
+    if _rounding_matters(ordered, answer, options.k_best):
+        # not by HiGHS, which would take seconds for some words
         solution = resolved_at_scale(ordered, answer, _branch_and_bound, options)
     return in_original_order(solution, problem, order)
 
@@ -148,11 +148,10 @@ def _rounding_matters(problem: Problem, answer: Answer, k: int) -> bool:
 
 def _by_programs(method: str, problem: Problem, options: Options) -> Answer:
     """Solve with HiGHS, which is exact up to the tolerance in the method's stats."""
-    o = options
     if method == "ilp":
-        solution = solve_ilp(problem, o.k_best, o.deadline.limit(), o.gap)
+        solution = solve_ilp(problem, options.k_best, options.deadline.limit(), options.gap)
     else:
-        solution = price_and_cut(problem, o.k_best, o.limits)
+        solution = price_and_cut(problem, options.k_best, options.limits)
     sizes = score_trees(problem, solution.arcs)[1:]
     return Answer(solution, float(solution.stats["tolerance"]), sizes)
 

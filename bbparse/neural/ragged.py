@@ -30,16 +30,24 @@ class Ragged(NamedTuple):
 
 
 def grouped(items: Iterable[T], size: Callable[[T], int], limit: int) -> Iterator[list[T]]:
-    """Yield items in groups whose sizes add up to at most `limit`; a larger item is alone."""
+    """Yield items in groups whose sizes add up to at most `limit`; a larger item is alone.
+
+    An error of `items` or `size` comes after the items before it.
+    """
     group: list[T] = []
     total = 0
-    for item in items:
-        n = size(item)
-        if group and total + n > limit:
+    try:
+        for item in items:
+            n = size(item)
+            if group and total + n > limit:
+                yield group
+                group, total = [], 0
+            group.append(item)
+            total += n
+    except Exception:
+        if group:
             yield group
-            group, total = [], 0
-        group.append(item)
-        total += n
+        raise
     if group:
         yield group
 
@@ -47,21 +55,11 @@ def grouped(items: Iterable[T], size: Callable[[T], int], limit: int) -> Iterato
 def batches(sentences: Iterable[Sentence], together: bool = True) -> Iterator[list[Sentence]]:
     """Yield sentences in batches of some thousand words, or one by one unless `together`."""
     check_type("sentences", sentences, Iterable, "sentences", TreebankError)
-    batch: list[Sentence] = []
-    words = 0
-    try:
-        for sentence in sentences:
-            if not isinstance(sentence, Sentence):
-                check_type("sentence", sentence, Sentence, "a Sentence", TreebankError)
-            n = len(sentence.forms)
-            if batch and (not together or words + n > SECTION_WORDS):
-                yield batch
-                batch, words = [], 0
-            batch.append(sentence)
-            words += n
-    except Exception:
-        if batch:
-            yield batch
-        raise
-    if batch:
-        yield batch
+    yield from grouped(sentences, _checked_size, SECTION_WORDS if together else -1)
+
+
+def _checked_size(sentence: Sentence) -> int:
+    """Return the number of words; `TreebankError` for what is no sentence."""
+    if not isinstance(sentence, Sentence):
+        check_type("sentence", sentence, Sentence, "a Sentence", TreebankError)
+    return len(sentence.forms)

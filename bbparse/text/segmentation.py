@@ -14,7 +14,7 @@ from typing import Literal, Protocol
 from bbparse.runtime.errors import TreebankError
 from bbparse.text.tokenizer import MAX_TOKENS, Token, Tokenizer
 from bbparse.treebank.reading import BYTE_ORDER_MARK, Source, arriving_lines, open_source
-from bbparse.treebank.sentence import MAX_WORDS, Sentence
+from bbparse.treebank.sentence import MAX_WORDS, NO_HEAD, Sentence
 
 #: Ways to split a text: "text", as the model has learned; "lines", every line is a sentence;
 #: "words", every line is a sentence of words with spaces between them.
@@ -204,19 +204,9 @@ def _sentence(
             forms.append(written)
             word_lines.append(len(lines))
             lines.append("\t".join((str(len(forms)), written, *"_______", misc)))
-    n = len(forms)
-    empty = ["_"] * n
-    return Sentence(
-        lines,
-        word_lines,
-        forms,
-        empty,
-        empty.copy(),
-        empty.copy(),
-        empty.copy(),
-        [-1] * n,
-        empty.copy(),
-    )
+    lemmas, upos, xpos, feats, deprels = (["_"] * len(forms) for _ in range(5))
+    heads = [NO_HEAD] * len(forms)
+    return Sentence(lines, word_lines, forms, lemmas, upos, xpos, feats, heads, deprels)
 
 
 def is_blank(text: str) -> bool:

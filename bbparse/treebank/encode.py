@@ -36,10 +36,15 @@ _SELECTED = {
 }
 
 
+def features_of(feats: str) -> dict[str, str]:
+    """Return the values of FEATS by name."""
+    return {} if feats == "_" else dict(pair.partition("=")[::2] for pair in feats.split("|"))
+
+
 @lru_cache(10_000)
 def _selected(feats: str) -> dict[str, str]:
     """Return the attributes of `_SELECTED`, and ExtPos if the word has it."""
-    features = dict(pair.partition("=")[::2] for pair in feats.split("|")) if feats != "_" else {}
+    features = features_of(feats)
     values = {
         title: "|".join([f"{name}={features[name]}" for name in names if name in features])
         for title, names in _SELECTED.items()

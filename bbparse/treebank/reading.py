@@ -333,19 +333,8 @@ def _parse_block(joined: bytes) -> Sentence:
     forms, lemmas, upos, xpos, feats, deprels = [
         list(map(intern, columns[place])) for place in (1, 2, 3, 4, 5, 7)
     ]
-    return Sentence(
-        lines,
-        word_lines,
-        forms,
-        lemmas,
-        upos,
-        xpos,
-        feats,
-        heads,
-        deprels,
-        before=before,
-        after=after,
-    )
+    words = forms, lemmas, upos, xpos, feats
+    return Sentence(lines, word_lines, *words, heads, deprels, before=before, after=after)
 
 
 _RANGE_ID = re.compile(r"([1-9][0-9]{0,17})-([1-9][0-9]{0,17})")

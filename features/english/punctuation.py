@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from bbparse.factors import Arc, FactorFamily, FactorView, Feature
+from bbparse.factors import Arc, FactorFamily, FactorView
 
-from .words import MATCHING, Proposed, words_with
+from .words import MATCHING, Counts, Proposed, words_with
 
 _CLOSERS = frozenset(".!?")
 _QUOTES = frozenset((")", '"', "''", "'", "”"))
@@ -72,9 +72,6 @@ class Brackets(FactorFamily):
                                 ("under", g < i, upos[g], g == i - 1),
                             ],
                         )
-
-
-Counts = Iterator[tuple[list[Arc], list[list[Feature]]]]
 
 
 def arcs_into(view: FactorView, left: int, right: int) -> list[Arc]:

@@ -8,7 +8,9 @@ from itertools import accumulate
 
 from bbparse.factors import Arc, FactorView, Feature
 
+#: What `FactorFamily.factors` and `FactorFamily.counts` yield.
 Proposed = Iterator[tuple[list[Arc], list[Feature]]]
+Counts = Iterator[tuple[list[Arc], list[list[Feature]]]]
 
 NOMINAL = frozenset(("NOUN", "PROPN", "PRON", "NUM"))
 

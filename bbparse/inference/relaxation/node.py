@@ -43,6 +43,7 @@ from bbparse.inference.relaxation.multipliers import (
     step_subgradient,
     subgradient_norm,
 )
+from bbparse.inference.relaxation.state import LISTED
 from bbparse.runtime.arrays import NEG, Float64s, Ints
 from bbparse.runtime.clock import is_over
 from bbparse.runtime.jit import kernel
@@ -50,8 +51,6 @@ from bbparse.runtime.jit import kernel
 #: Status of a node: no tree of it can change the k best; it needs branching; its best tree is
 #: known; it is not bounded yet.
 CLOSED, OPEN, SOLVED, WAITS = 0, 1, 2, 3
-#: Cost of enumerating a tree for each word, in visited positions of the oracle.
-_LISTED = 3.0
 
 
 @kernel
@@ -267,7 +266,7 @@ def list_best(node, incumbents, limits, counters):
         oracle, scratch_of(oracle), arc_score, n_words, k, floor - shift, limits.until
     )
     counters[0] += 1.0
-    counters[1] += (size_of(oracle) + _LISTED * n_words * trees.shape[0]) / limits.full_size
+    counters[1] += (size_of(oracle) + LISTED * n_words * trees.shape[0]) / limits.full_size
     counters[2] += trees.shape[0]
     scores, chosen = np.empty(values.shape[0]), np.zeros(n_arcs, np.int8)
     for t in range(values.shape[0]):

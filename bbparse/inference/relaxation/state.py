@@ -108,6 +108,8 @@ class Limits(NamedTuple):
     full_size: float  # of the oracle at the root, to count work in full-size calls
 
 
+#: Cost of enumerating a tree for each word, in visited positions of the oracle.
+LISTED = 3.0
 # Bounds are sums of at most a few thousand doubles. This fraction of the largest possible sum is
 # far above their rounding error and far below any difference that matters.
 RELATIVE_SLACK = 1e-12

@@ -30,8 +30,6 @@ from bbparse.runtime.arrays import NEG, Flags, Float64s, Ints, Longs
 from bbparse.runtime.deadline import TimeOver
 from bbparse.runtime.jit import kernel
 
-#: Cost of enumerating a tree for each word, in visited hyperedges.
-LISTED = 3.0
 NO_SCORES = np.empty(0)
 #: This fraction of a tree's terms, times its words, bounds the rounding of their sums in a chart.
 ROUNDING = 2.0**-51
@@ -175,8 +173,8 @@ def _part_table(siblings, grandchildren, s):
     """Return the parts of a sentence, as `ProblemArrays.part_table`."""
     sib_ptr, sib_words, sib_score = siblings
     gc_ptr, gc_words, gc_score = grandchildren
-    n_sib, n_all = sib_ptr[s + 1] - sib_ptr[s], sib_ptr[s + 1] - sib_ptr[s]
-    n_all += gc_ptr[s + 1] - gc_ptr[s]
+    n_sib = sib_ptr[s + 1] - sib_ptr[s]
+    n_all = n_sib + gc_ptr[s + 1] - gc_ptr[s]
     words, scores = np.full((4, n_all), np.int32(ANY), np.int32), np.empty(n_all)
     for i in range(n_sib):
         at = sib_ptr[s] + i

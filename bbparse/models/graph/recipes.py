@@ -8,9 +8,10 @@ from functools import lru_cache
 from itertools import product
 from typing import Any, NamedTuple
 
-from bbparse.models.graph.words import AnyTree, features_of, is_relative
+from bbparse.models.graph.words import AnyTree, is_relative, lemma_of
 from bbparse.runtime.archive import check_entry
 from bbparse.runtime.errors import ModelError
+from bbparse.treebank.encode import features_of
 
 #: Relations of the words that mark a word, in the order in which recipes look for them; adverbs
 #: only if they are relative or interrogative.
@@ -73,9 +74,9 @@ class Marks:
             for m, relation in enumerate(map(_marker_of, labels)):
                 if not relation or (relation == "advmod" and not is_relative(sentence.feats[m])):
                     continue
-                row, head, form = start + m + 1, start + heads[m], sentence.forms[m].lower()
-                lemma = sentence.lemmas[m]
-                forms[row], lemmas[row] = form, form if lemma == "_" else lemma.lower()
+                row, head = start + m + 1, start + heads[m]
+                forms[row] = sentence.forms[m].lower()
+                lemmas[row] = lemma_of(sentence.forms[m], sentence.lemmas[m])
                 self._markers.setdefault(head, []).append((row, relation))
                 if relation == "fixed":
                     self._fixed.setdefault(head, []).append(row)

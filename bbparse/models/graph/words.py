@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bbparse.runtime.arrays import Ints
+from bbparse.treebank.encode import features_of
 from bbparse.treebank.sentence import Sentence
 
 #: Attributes of a word in the order of the columns of `Words.rows`, after head and relation.
@@ -26,16 +27,14 @@ _CLOSED = frozenset({"ADP", "AUX", "CCONJ", "DET", "PART", "PRON", "SCONJ"})
 _FEWEST = 5
 
 # Bits of relations.
-SUBJECT, OBJECT, EXPLETIVE, PASSIVE, MARKER, CLAUSE, CONJUNCT, GOESWITH = (1 << k for k in range(8))
+SUBJECT, OBJECT, EXPLETIVE, PASSIVE, MARKER, CLAUSE = (1 << k for k in range(6))
 _BITS = {
     **dict.fromkeys(("nsubj", "csubj"), SUBJECT),
     **dict.fromkeys(("obj", "iobj", "ccomp"), OBJECT),
     "expl": EXPLETIVE | SUBJECT,
     "aux:pass": PASSIVE,
     **dict.fromkeys(("case", "mark", "cc"), MARKER),
-    **dict.fromkeys(("acl", "parataxis"), CLAUSE),
-    "conj": CONJUNCT | CLAUSE,
-    "goeswith": GOESWITH,
+    **dict.fromkeys(("acl", "parataxis", "conj"), CLAUSE),
 }
 
 AnyTree = tuple[Sentence, Sequence[int], Sequence[str]]
@@ -45,13 +44,6 @@ AnyTree = tuple[Sentence, Sequence[int], Sequence[str]]
 def bits_of(label: str) -> int:
     """Return the bits of a relation."""
     return _BITS.get(label, _BITS.get(label.partition(":")[0], 0))
-
-
-def features_of(feats: str) -> dict[str, str]:
-    """Return the values of FEATS by name."""
-    return (
-        {} if feats == "_" else {k: v for k, _, v in (f.partition("=") for f in feats.split("|"))}
-    )
 
 
 def lemma_of(form: str, lemma: str) -> str:
@@ -157,8 +149,7 @@ class Vocabulary:
         with_lemma = np.flatnonzero(rows[:, LEMMA] < 0)
         known = self._value[LEMMA - FIRST]
         rows[with_lemma, LEMMA] = [
-            known.get((lemma if lemma != "_" else form).lower(), 0)
-            for form, lemma in map(texts.__getitem__, with_lemma.tolist())
+            known.get(lemma_of(*texts[row]), 0) for row in with_lemma.tolist()
         ]
         children = np.argsort(rows[:, HEAD], kind="stable").astype(np.int32)
         counts = np.bincount(rows[:, HEAD] + 1, minlength=n + 1)

@@ -20,10 +20,10 @@ epochs = 2
 layers = "r"
 word = 16
 width = 16
-pairs = 16
-shared = 16
-parts = 16
-naming = 16
+biaffine_dim = 16
+arc_mlp_dim = 16
+part_dim = 16
+label_dim = 16
 batch = 100
 cutoff = 1
 """

@@ -74,13 +74,8 @@ def _pick(sets, current, mod_ptr, arc_head, arc_score, single_root, reduced):
 
     Arcs inside the set are settled.
     """
-    top, chain, lost, lost_level, settled = (
-        sets.top,
-        sets.chain,
-        sets.lost,
-        sets.lost_level,
-        sets.settled,
-    )
+    top, chain, settled = sets.top, sets.chain, sets.settled
+    lost, lost_level = sets.lost, sets.lost_level
     best, best_level, best_value = -1, 0, NEG
     m = sets.first[current]
     while m >= 0:
