@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.neural.layers import Backward, Weights, linear
-from bbparse.neural.learner import NetworkLearner, label_loss, touched_rows
+from bbparse.neural.learner import NetworkLearner, batch_of, label_loss, touched_rows
 from bbparse.neural.mixture import passes, vocabulary
 from bbparse.neural.packing import rounded
 from bbparse.neural.ragged import Ragged
@@ -36,8 +36,8 @@ from bbparse.runtime.errors import ModelError
 from bbparse.treebank.encode import PAD
 from bbparse.treebank.likely_tags import Likely
 
-# In a small treebank, a pass has this many steps, but no batch has fewer elements.
-_STEPS, _SMALLEST_BATCH = 80, 32
+# Steps of a pass in a small treebank.
+_STEPS = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +226,7 @@ class LabelLearner:
         sizes = np.array([len(rows) for rows in self.rows], np.int64)
         n, n_silver = int(sizes[:n_gold].sum()), int(sizes[n_gold:].sum())
         epochs = min(settings.epochs, passes(n, n_silver, settings.elements))
-        batch = min(settings.batch, max(_SMALLEST_BATCH, n // _STEPS))
+        batch = batch_of(settings.batch, n, _STEPS)
         table, parameters = self.learner.learn(
             sizes, epochs, batch, settings.rate, self.seed, learn_from, network.NAME, n_gold
         )

@@ -32,6 +32,7 @@ _LONGEST_GRADIENT = 2.0
 # Vectors start short, so that those of rare values stay so, and files are a third smaller. Ten
 # times as long, they give the same accuracy; zeros would never pass the cut-off of a convolution.
 _START = 0.01
+_SMALLEST_BATCH = 32  # elements
 _AVERAGED = 0.15  # fraction of the steps, at the end, over which weights are averaged
 _EVERY = 8  # one step in so many is part of the mean
 
@@ -164,6 +165,11 @@ class NetworkLearner:
         quanta = np.rint(totals[1] / np.float32(taken * QUANTUM))
         vectors = np.clip(quanta, limits.min, limits.max).astype(np.int8)
         return vectors, split(totals[0][0] / np.float32(taken), self.shapes)
+
+
+def batch_of(most: int, n: int, steps: int) -> int:
+    """Return the elements of a batch: a pass over a small treebank of n should have some steps."""
+    return min(most, max(_SMALLEST_BATCH, n // steps))
 
 
 def _epochs(

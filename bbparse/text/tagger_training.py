@@ -24,7 +24,7 @@ from bbparse.treebank.likely_tags import Likely
 #: Number of occurrences from which on a form's capitals count as its habit.
 _KNOWN = 3
 #: Settings of taggers that read the states of a base: a small network learns enough in few passes.
-ON_BASE = LabelSettings(layers="r", width=128, hidden=128, epochs=30, elements=600_000, members=1)
+ON_BASE = LabelSettings(layers="r", width=128, hidden=128, epochs=60, elements=600_000, members=1)
 #: Settings of taggers that learn from raw text, too, which has more to learn.
 ON_TEXT = LabelSettings(elements=20_000_000)
 

@@ -27,7 +27,7 @@ from bbparse.models.scoring.pair_kernels import (
 )
 from bbparse.neural.embeddings.protocol import LearningText
 from bbparse.neural.layers import add_to_rows, linear
-from bbparse.neural.learner import NetworkLearner, label_loss, touched_rows
+from bbparse.neural.learner import NetworkLearner, batch_of, label_loss, touched_rows
 from bbparse.neural.mixture import passes, vocabulary
 from bbparse.neural.packing import rounded
 from bbparse.neural.ragged import Ragged
@@ -42,6 +42,8 @@ from bbparse.treebank.likely_tags import Likely
 # Weight of the first part of the loss once the second counts, too, and the fraction of the run
 # after which it counts.
 _SINGLE_HEADS, _BEFORE_TREES = 0.5, 0.15
+# Steps of a pass in a small treebank.
+_STEPS = 40
 
 
 class _Labels(NamedTuple):
@@ -144,8 +146,9 @@ class ArcLearner:
         sizes = np.array([len(example.heads) for example in self.examples], np.int64)
         n_silver = int(sizes[self.n_gold :].sum())
         epochs = min(epochs, passes(int(sizes[: self.n_gold].sum()), n_silver, settings.words))
+        batch = batch_of(settings.batch, int(sizes.sum()), _STEPS)
         vectors, parameters = self.learner.learn(
-            sizes, epochs, settings.batch, settings.rate, self._seed, self.step, name, self.n_gold
+            sizes, epochs, batch, settings.rate, self._seed, self.step, name, self.n_gold
         )
         parameters["end_w"] *= self.share
         parameters["end_b"] *= self.share
