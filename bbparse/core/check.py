@@ -87,6 +87,13 @@ def as_floats(name: str, values: ArrayLike, ndim: int = 1) -> Float64s:
     return np.array(array, dtype=np.float64, order="C")
 
 
+def as_numbers(name: str, values: ArrayLike, dtype: type, ndim: int = 1) -> NDArray[Any]:
+    """Copy `values` to an array of a dtype, by `as_floats` for float64, else by `as_ints`."""
+    if dtype is np.float64:
+        return as_floats(name, values, ndim)
+    return as_ints(name, values, dtype, ndim)
+
+
 def check_exact(name: str, values: NDArray[Any]) -> None:
     """Refuse the first integer that float64 cannot represent exactly."""
     if values.dtype.kind in "iu" and values.dtype.itemsize == 8:

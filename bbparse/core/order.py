@@ -15,6 +15,7 @@ A search that a *time* limit ends is only as deterministic as the clock.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -71,8 +72,7 @@ def with_sorted_sets(problem: P, *kinds: str) -> P:
 
 def in_original_order(solution: Solution, problem: ProblemArrays, order: Longs | None) -> Solution:
     """Convert a solution of the result of `sort_arcs` to one of the original problem; sort ties."""
-    s = solution
-    arcs, heads, scores = s.arcs, s.heads, s.scores
+    arcs, heads, scores = solution.arcs, solution.heads, solution.scores
     tied = len(scores) > 1 and bool((scores[1:] == scores[:-1]).any())
     if order is None and not tied:
         return solution
@@ -85,9 +85,7 @@ def in_original_order(solution: Solution, problem: ProblemArrays, order: Longs |
         rank = np.lexsort((*columns[::-1], -scores))
         arcs, heads = arcs[rank], heads[rank]
     # bounds and flags belong to the scores, whose order has not changed
-    return Solution(
-        heads, arcs, scores, s.upper_bounds, s.proved, s.status, s.stats, conflict=s.conflict
-    )
+    return replace(solution, heads=heads, arcs=arcs)
 
 
 def ranked(

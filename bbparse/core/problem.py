@@ -114,11 +114,7 @@ class Problem(ProblemArrays):
         given |= {"arc_head": arc_head, "arc_mod": arc_mod, "arc_score": arc_score}
         values = dict(DEFAULTS)
         for name, value in given.items():
-            dtype = DTYPES.get(name, np.int32)
-            is_real = dtype is np.float64
-            values[name] = (
-                check.as_floats(name, value) if is_real else check.as_ints(name, value, dtype)
-            )
+            values[name] = check.as_numbers(name, value, DTYPES.get(name, np.int32))
         if arc_state is None:
             values["arc_state"] = np.zeros(len(values["arc_head"]), np.int8)
         if "count_score_ptr" not in given:

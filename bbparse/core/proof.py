@@ -41,7 +41,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.core.check import as_floats, as_ints, check_lengths, error_context, off_quantum
+from bbparse.core.check import as_numbers, check_lengths, error_context, off_quantum
 from bbparse.core.parts import FIELDS, ProblemArrays
 from bbparse.runtime.arrays import Float64s, Ints, Longs
 from bbparse.runtime.errors import ProblemError
@@ -99,12 +99,7 @@ class Proof:
     def __post_init__(self) -> None:
         with error_context("proof"):
             for name, (dtype, ndim) in ARRAYS.items():
-                value = getattr(self, name)
-                array = (
-                    as_floats(name, value, ndim)
-                    if dtype is np.float64
-                    else as_ints(name, value, dtype, ndim)
-                )
+                array = as_numbers(name, getattr(self, name), dtype, ndim)
                 array.setflags(write=False)
                 object.__setattr__(self, name, array)
             ptr = self.node_ptr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -89,18 +90,9 @@ class Solution:
         """Return the first trees, when the time was too short for the others."""
         if count >= len(self):
             return self
-        labels = None if self.labels is None else self.labels[:count]
-        return replace(
-            self,
-            heads=self.heads[:count],
-            arcs=self.arcs[:count],
-            scores=self.scores[:count],
-            upper_bounds=self.upper_bounds[:count],
-            proved=self.proved[:count],
-            labels=labels,
-            status="time_limit",
-            proof=None,
-        )
+        arrays = {k: v for k, v in self.__dict__.items() if isinstance(v, np.ndarray)}
+        rows: dict[str, Any] = {name: array[:count] for name, array in arrays.items()}
+        return replace(self, **rows, status="time_limit", proof=None)
 
     def stopped(self, status: str, unproved: bool = False) -> Solution:
         """Return this solution with the status of a limit, and without its proof if `unproved`."""

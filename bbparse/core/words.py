@@ -26,9 +26,7 @@ def listed(noun: str, items: Iterable[int | str]) -> str:
 
 def arc_names(p: ProblemArrays, arcs: Sequence[int]) -> str:
     """Name candidate arcs as in `the arcs 2 -> 1 and 2 -> 5`."""
-    columns = (
-        [p.arc_head, p.arc_mod] if p.arc_label is None else [p.arc_head, p.arc_mod, p.arc_label]
-    )
+    columns = [p.arc_head, p.arc_mod, *([] if p.arc_label is None else [p.arc_label])]
     return named_arc_names([tuple([int(column[a]) for column in columns]) for a in arcs])
 
 

@@ -251,10 +251,8 @@ def _modify(builder, leaves, grammar, side, base, phrase, border, coordinate):
     label, modifier_q = builder.chart.symbol[phrase], builder.chart.head[phrase]
     if not grammar.possible[label, side, pair]:
         return
-    parent, forms = grammar.pairs.parent[pair], grammar.forms
-    child = HeadChild(
-        side, parent, grammar.pairs.head[pair], state, leaves.tag[q], leaves.number[q]
-    )
+    parent, head, forms = grammar.pairs.parent[pair], grammar.pairs.head[pair], grammar.forms
+    child = HeadChild(side, parent, head, state, leaves.tag[q], leaves.number[q])
     modifier = Modifier(label, leaves.tag[modifier_q], leaves.number[modifier_q])
     weight = bases.extra[base]
     weight += modifier_weight(grammar.table, child, modifier, forms, builder.scratch)

@@ -95,10 +95,8 @@ def compare_trees(
         sentences += 1
         # as in EVALB, each tree's own tags decide which of its words are deleted
         gold_brackets, predicted_brackets = brackets(gold), brackets(predicted)
-        n_common = sum((gold_brackets & predicted_brackets).values())
-        by_sentence.append(
-            (n_common, sum(gold_brackets.values()), sum(predicted_brackets.values()))
-        )
+        n_common = (gold_brackets & predicted_brackets).total()
+        by_sentence.append((n_common, gold_brackets.total(), predicted_brackets.total()))
         exact += gold_brackets == predicted_brackets
         counted = [(a, b) for a, b in zip(gold_leaves, leaves) if a.label not in DELETED]
         words += len(counted)

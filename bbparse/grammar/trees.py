@@ -285,11 +285,8 @@ def _to_phrase(tree: PhraseTree, at: int) -> tuple[Phrase, int]:
         parts.append(part)
     # head rules apply to the outermost of joined categories
     h = _head(tree.label, [part.label.split(JOIN)[0] for part in parts])
-    head = parts[h]
-    return (
-        Phrase(JOIN.join(labels), head.word, head.tag, head, parts[:h][::-1], parts[h + 1 :]),
-        at,
-    )
+    head, label = parts[h], JOIN.join(labels)
+    return Phrase(label, head.word, head.tag, head, parts[:h][::-1], parts[h + 1 :]), at
 
 
 def from_phrase(phrase: Phrase, words: list[str]) -> PhraseTree:

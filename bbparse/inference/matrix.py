@@ -74,9 +74,8 @@ def best_tree(
         if square and best_heads(arcs.astype(np.float64), projective, single_root, row):
             continue
         check_matrix(_name(i, shape), arcs)
-        solution = solve(
-            Problem.from_arc_scores(arcs, projective=projective, single_root=single_root)
-        )
+        problem = Problem.from_arc_scores(arcs, projective=projective, single_root=single_root)
+        solution = solve(problem)
         if not len(solution):
             reason = "; ".join(solution.conflict) or "no tree has only these arcs"
             raise ProblemError(f"scores of sentence {i} allow no tree: {reason}; {AXES}")

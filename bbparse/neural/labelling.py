@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from bbparse.neural.layers import Backward, Weights, linear
 from bbparse.neural.learner import NetworkLearner, batch_of, label_loss, touched_rows
 from bbparse.neural.mixture import passes, vocabulary
-from bbparse.neural.packing import rounded
+from bbparse.neural.packing import Shapes, rounded
 from bbparse.neural.ragged import Ragged
 from bbparse.neural.sequence import (
     Dropout,
@@ -76,9 +76,7 @@ class LabelNetwork(SequenceNetwork):
     counts: tuple[int, ...] = ()
 
     @classmethod
-    def shapes(
-        cls, kinds: str, sizes: Mapping[str, int], n_labels: int
-    ) -> dict[str, tuple[int, ...]]:
+    def shapes(cls, kinds: str, sizes: Mapping[str, int], n_labels: int) -> Shapes:
         hidden, columns = sizes["hidden"], -(-n_labels // 16) * 16
         return {
             **super().shapes(kinds, sizes, n_labels),

@@ -14,6 +14,9 @@ from bbparse.runtime.arrays import Float32s
 
 T = TypeVar("T", bound=np.generic)
 
+#: Shapes of weights by name, in the order of files.
+Shapes = dict[str, tuple[int, ...]]
+
 
 def in_16_bits(array: Float32s) -> Float32s:
     """Round weights to 16 bits, as in files; values out of range become infinite."""
@@ -43,9 +46,7 @@ def packed(members: Sequence[Mapping[str, Float32s]]) -> NDArray[np.int8]:
     return np.concatenate(parts)
 
 
-def unpacked(
-    stored: NDArray[np.int8], shapes: Mapping[str, tuple[int, ...]]
-) -> dict[str, Float32s]:
+def unpacked(stored: NDArray[np.int8], shapes: Shapes) -> dict[str, Float32s]:
     """Return the weights of one network, given their shapes."""
     parameters = {}
     parts = split(stored, {name: (_packed_size(shape),) for name, shape in shapes.items()})
@@ -60,7 +61,7 @@ def unpacked(
     return parameters
 
 
-def packed_size(shapes: Mapping[str, tuple[int, ...]]) -> int:
+def packed_size(shapes: Shapes) -> int:
     """Return the number of elements of a packed network."""
     return sum(map(_packed_size, shapes.values()))
 
@@ -69,11 +70,11 @@ def _packed_size(shape: tuple[int, ...]) -> int:
     return math.prod(shape) + shape[-1]
 
 
-def total_size(shapes: Mapping[str, tuple[int, ...]]) -> int:
+def total_size(shapes: Shapes) -> int:
     return sum(map(math.prod, shapes.values()))
 
 
-def split(flat: NDArray[T], shapes: Mapping[str, tuple[int, ...]]) -> dict[str, NDArray[T]]:
+def split(flat: NDArray[T], shapes: Shapes) -> dict[str, NDArray[T]]:
     """Return consecutive views of one array by name."""
     ends = np.cumsum([math.prod(shape) for shape in shapes.values()]).tolist()
     parts = np.split(flat, ends[:-1])

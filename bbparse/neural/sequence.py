@@ -21,6 +21,7 @@ from bbparse.neural.dense import product
 from bbparse.neural.eight_bits import STEPS, ByteMatrix
 from bbparse.neural.embeddings import Embeddings
 from bbparse.neural.layers import Backward, Weights
+from bbparse.neural.packing import Shapes
 from bbparse.neural.ragged import Ragged
 from bbparse.neural.tiles import LANES
 from bbparse.runtime.archive import Fields, Rule, reading_part
@@ -165,12 +166,10 @@ class SequenceNetwork:
         return (self, *self._others)
 
     @classmethod
-    def shapes(
-        cls, kinds: str, sizes: Mapping[str, int], n_labels: int
-    ) -> dict[str, tuple[int, ...]]:
+    def shapes(cls, kinds: str, sizes: Mapping[str, int], n_labels: int) -> Shapes:
         """Return the shapes of the weights, in the order of files."""
         word, width = sizes["word"], sizes["width"]
-        shapes: dict[str, tuple[int, ...]] = {}
+        shapes: Shapes = {}
         if sizes["embeddings"]:
             shapes["embeddings_w"] = (sizes["embeddings"], word)
         shapes |= {"c0_w": (FIRST * word, width), "c0_b": (width,)}
@@ -184,12 +183,7 @@ class SequenceNetwork:
         return shapes
 
     @classmethod
-    def start(
-        cls,
-        shapes: Mapping[str, tuple[int, ...]],
-        p: Mapping[str, Float32s],
-        random: np.random.Generator,
-    ) -> None:
+    def start(cls, shapes: Shapes, p: Mapping[str, Float32s], random: np.random.Generator) -> None:
         """Fill weights of zeros with their initial values."""
         for name, shape in shapes.items():
             if name.endswith("_w"):

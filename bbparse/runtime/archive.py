@@ -100,10 +100,9 @@ def read_archive(
     """Read the fields of an archive, a file or its bytes; check its kind, format and fields."""
     check_type("path", source, (str, os.PathLike, bytes), "a path", error)
     where = "bytes" if isinstance(source, bytes) else os.fspath(source)
+    file = io.BytesIO(source) if isinstance(source, bytes) else source
     try:
-        with zipfile.ZipFile(
-            io.BytesIO(source) if isinstance(source, bytes) else source
-        ) as archive:
+        with zipfile.ZipFile(file) as archive:
             return _read(archive, kind, rules, optional)
     except _Damaged as problem:
         raise error(f"{where}: {problem}") from None

@@ -50,10 +50,8 @@ class Shipped(NamedTuple):
 
     def files(self) -> dict[str, Path]:
         """Return all files by name: those of the package, then those of other distributions."""
-        return {
-            **(own := self._files()),
-            **{k: v for k, v in self._added().items() if k not in own},
-        }
+        own = self._files()
+        return own | {name: path for name, path in self._added().items() if name not in own}
 
     def names(self) -> list[str]:
         """Return the names of all files: those of the package, then others, each sorted."""

@@ -199,9 +199,8 @@ class HashCounter:
     def counts(self) -> tuple[Hashes, Longs]:
         """Return the distinct hashes so far, ascending, and the count of each."""
         weights = np.concatenate([self._counts, np.ones(self._n_waiting, np.int64)])
-        self._keys, which = np.unique(
-            np.concatenate([self._keys, *self._waiting]), return_inverse=True
-        )
+        hashes = np.concatenate([self._keys, *self._waiting])
+        self._keys, which = np.unique(hashes, return_inverse=True)
         self._counts = np.bincount(which, weights, len(self._keys)).astype(np.int64)
         self._waiting, self._n_waiting = [], 0
         return self._keys, self._counts

@@ -27,7 +27,6 @@ from bbparse.runtime.progress import watched
 _PRUNER_START, _LABELLER_START = 0.01, 5.0
 # Smaller weights of labels are dropped: they are half of the non-zero ones and gain nothing.
 _MIN_WEIGHT = 0.03
-_NOTHING = Checkpoint()
 _WEIGHTS: dict[str, Rule] = {"weights": (INTS, 1, None)}
 
 
@@ -117,9 +116,7 @@ def train_pruner(config: Configuration, data: TrainingData, chosen: Longs) -> ND
     return learner.average()[:, 0]
 
 
-def prune_all(
-    data: TrainingData, config: Configuration, checkpoint: Checkpoint = _NOTHING
-) -> LinearScorer:
+def prune_all(data: TrainingData, config: Configuration, checkpoint: Checkpoint) -> LinearScorer:
     """Train the pruner; find the candidates of each sentence by one that was not trained on it."""
     everything = np.arange(len(data.sentences))
     options = config.pruner.k, config.pruner.margin, config.model.single_root

@@ -59,11 +59,7 @@ def trees_loss(layout, heads, single_root, unit, values, gradients):
             arc_score[b] = square[head[b], mod[b]]
         sib_score = part_scores(words[0], ends, begin, columns[0], weights[0])
         gc_score = part_scores(words[1], ends, begin, columns[1], weights[1])
-        d_arc, d_sib, d_gc = (
-            np.zeros(arc_score.shape[0]),
-            np.zeros(sib.shape[1]),
-            np.zeros(gc.shape[1]),
-        )
+        d_arc, d_sib, d_gc = np.zeros(head.shape[0]), np.zeros(sib.shape[1]), np.zeros(gc.shape[1])
         loss += log_sum(chart, arc_score, sib_score, gc_score, d_arc, d_sib, d_gc)
         gold = gold_parts(tree, head, mod, sib, gc)
         loss -= _minus_gold(arc_score, gold[0], d_arc, unit)

@@ -38,6 +38,7 @@ from bbparse.models.scoring.pair_kernels import (
 from bbparse.models.scoring.part_kernels import PART_VALUES, part_scores
 from bbparse.models.scoring.soft_tags import SOFT, SoftTags, vectors_of_tags
 from bbparse.neural.layers import Backward, Weights, linear
+from bbparse.neural.packing import Shapes
 from bbparse.neural.ragged import Ragged
 from bbparse.neural.sequence import SequenceNetwork, in_sentence, mean_of, sums_of_words
 from bbparse.runtime.archive import Fields, reading_part
@@ -144,9 +145,7 @@ class ArcNetwork(SequenceNetwork):
         return siblings, grandchildren, labels, labels + 2 * sizes["label_dim"]
 
     @classmethod
-    def shapes(
-        cls, kinds: str, sizes: Mapping[str, int], n_labels: int
-    ) -> dict[str, tuple[int, ...]]:
+    def shapes(cls, kinds: str, sizes: Mapping[str, int], n_labels: int) -> Shapes:
         columns = cls.columns_of(sizes)[-1]
         shared, parts, labels = sizes["arc_mlp_dim"], sizes["part_dim"], sizes["label_dim"]
         n_columns = -(-n_labels // 16) * 16
@@ -355,9 +354,8 @@ class BatchScores:
         (arc, word), n = (int(starts[i]) for starts in self.starts), int(self.size[i])
         scores, totals = self.scores[arc : arc + n * n], self.totals[word : word + n]
         first, size = self.first[i : i + 1], self.size[i : i + 1]
-        return NetworkScores(
-            BatchScores(self.network, self.ends, self.before, first, size, scores, totals)
-        )
+        alone = BatchScores(self.network, self.ends, self.before, first, size, scores, totals)
+        return NetworkScores(alone)
 
     def sentences(self) -> list[NetworkScores]:
         """Return the scores of each sentence."""

@@ -115,9 +115,8 @@ def draw_arcs(
     tags = ["" if tag == "_" else tag for tag in tags]
     layout = _lay_out([printable(form) for form in forms], arcs, tags)
     width, height = round(layout.width), round(layout.height)
-    id_suffix = blake2b(
-        f"{title}\n{description}".encode("utf-8", "replace"), digest_size=5
-    ).hexdigest()
+    texts = f"{title}\n{description}".encode("utf-8", "replace")
+    id_suffix = blake2b(texts, digest_size=5).hexdigest()
     role = f'role="group" aria-label="{markup(title)}" aria-describedby="d{id_suffix}"'
     if style:
         role = f'role="img" aria-labelledby="t{id_suffix} d{id_suffix}"'
