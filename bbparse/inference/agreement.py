@@ -249,7 +249,7 @@ class _Agreeing(Bounder[_Node]):
             if agreed:
                 self._offer_agreed(np.asarray(y.any(0)))
             elif call & (call - 1) == 0:
-                self._complete(node, structures)
+                self._complete(structures)
             node.bound = min(node.bound, lowest)
             if agreed and (node.noise <= self.tolerance or node.fixed.all()):
                 # no joint structure of the node is better
@@ -280,7 +280,7 @@ class _Agreeing(Bounder[_Node]):
             self.value, self.on = value, tuple(structures)
             self.tolerance = TOLERANCE * abs(value)
 
-    def _complete(self, node: _Node, structures: list[Flags]) -> None:
+    def _complete(self, structures: list[Flags]) -> None:
         """Complete each oracle's structure to a joint one if possible, and offer that."""
         for k, structure in enumerate(structures):
             on = self.shared.read(k, structure)

@@ -18,7 +18,7 @@ from bbparse.runtime.progress import watched
 from bbparse.treebank.sentence import Sentence
 
 #: Most words of a nucleus.
-MAX_WORDS = 8
+MAX_NUCLEUS = 8
 #: Stands for the words before the first and after the last of a sentence.
 EDGE = ""
 
@@ -89,12 +89,14 @@ def variations(sentences: Iterable[Sentence]) -> list[Variation]:
         for m, head in enumerate(sentence.heads, start=1):
             first, last = min(m, head), max(m, head)
             is_punct = sentence.deprels[m - 1].partition(":")[0] == "punct"
-            if first > 0 and last - first < MAX_WORDS and not is_punct:
+            if first > 0 and last - first < MAX_NUCLEUS and not is_punct:
                 connected.add(tuple(forms[first - 1 : last + 2]))
     places: defaultdict[tuple[str, ...], list[Occurrence]] = defaultdict(list)
     for sentence in watched(kept, "compared"):
         forms, n = [EDGE, *sentence.forms, EDGE], sentence.n_words
-        pairs = ((a, a + size) for a in range(1, n) for size in range(1, min(MAX_WORDS, n - a + 1)))
+        pairs = (
+            (a, a + size) for a in range(1, n) for size in range(1, min(MAX_NUCLEUS, n - a + 1))
+        )
         for first, last in pairs:
             words = tuple(forms[first - 1 : last + 2])
             if words in connected:

@@ -25,12 +25,12 @@ from bbparse.models.graph.words import (
 from bbparse.runtime.arrays import Ints
 from bbparse.runtime.jit import kernel
 
-#: Most arcs of a path, and its words.
+#: Most arcs of a path, and its nodes: words, or the root.
 MAX_ARCS = 3
-MAX_WORDS = MAX_ARCS + 1
+MAX_NODES = MAX_ARCS + 1
 # Columns of a path: its template, its number of words, and their rows from dependent to head.
 TEMPLATE, LENGTH, NODES = 0, 1, 2
-N_PATH = NODES + MAX_WORDS
+N_PATH = NODES + MAX_NODES
 #: Most features of a path, and of these for children: words may have many.
 MAX_FEATURES, _MOST_CHILDREN = 400, 300
 
@@ -48,7 +48,7 @@ def find_paths(words, up, down, template, paths):
     rows, child_start, children = words.rows, words.child_start, words.children
     found = 0
     stack = np.empty((MAX_ARCS * rows.shape[0], 3), np.int32)  # word, state, arcs down
-    nodes = np.empty(MAX_WORDS, np.int32)
+    nodes = np.empty(MAX_NODES, np.int32)
     for d in range(rows.shape[0]):
         if rows[d, HEAD] < 0:
             continue
@@ -121,7 +121,7 @@ def _block_size(sizes):
 
 def n_features(sizes: Ints) -> int:
     """Return the number of features of a path."""
-    return int(MAX_WORDS * _block_size.py_func(sizes) + sizes[1] ** 2 + 10)
+    return int(MAX_NODES * _block_size.py_func(sizes) + sizes[1] ** 2 + 10)
 
 
 @_part
@@ -177,7 +177,7 @@ def _features(path, words, bits, relatives, sizes, out):
         state = (seen & SUBJECT != 0) | (seen & OBJECT != 0) << 1 | (relatives[x, 1] >= 0) << 2
         out[count] = base + state * n_relations + relation
         count += 1
-    base = MAX_WORDS * block
+    base = MAX_NODES * block
     out[count] = base + rows[d, UPOS] * n_upos + rows[p, UPOS]
     base += n_upos * n_upos
     seen = 0

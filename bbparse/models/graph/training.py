@@ -71,7 +71,7 @@ class _Training:
         templates = sorted(t for t, n in counts.items() if n >= _FEWEST)
         paths, answers = self._examples(templates, wanted)
         classes, donors = self._classes(templates, paths, answers)
-        keys, weights = self._weights(paths, answers, classes)
+        keys, weights = self._weights(paths, classes)
         return Enhancer(
             self.vocabulary, self.ends, templates, classes, donors, (keys, weights), self.notes
         )
@@ -147,9 +147,7 @@ class _Training:
         donors = [max(("", *DONORS), key=own.__getitem__) for own in right]
         return classes, donors
 
-    def _weights(
-        self, paths: Ints, answers: Sequence[str], classes: Sequence[list[str]]
-    ) -> tuple[Longs, Float32s]:
+    def _weights(self, paths: Ints, classes: Sequence[list[str]]) -> tuple[Longs, Float32s]:
         """Fit a multinomial model to the paths of each template."""
         vocabulary = self.vocabulary
         bits, sizes, count = vocabulary.bits, vocabulary.sizes, n_features(vocabulary.sizes)

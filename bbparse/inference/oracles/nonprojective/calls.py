@@ -36,7 +36,7 @@ def automata_of(n, mode, single_root, head, mod, parts):
     """Make the fields of `Automata`; see `make_automata`, and `chart_of` for the tuple."""
     group_ptr, group_head, group_mod = pair_groups(head, mod)
     index = index_groups(n, group_head, group_mod)
-    weights = weight_tables(n, group_head, group_mod, mode, index, parts)
+    weights = weight_tables(group_head, group_mod, mode, index, parts)
     b, flags = group_head.shape[0], np.empty(2, np.bool_)
     flags[0], flags[1] = single_root, mode > 0
     automata = Automata(

@@ -43,7 +43,7 @@ def chart_of(n, mode, single_root, head, mod, parts, over):
     """
     group_ptr, group_head, group_mod = pair_groups(head, mod)
     index = index_groups(n, group_head, group_mod)
-    weights = weight_tables(n, group_head, group_mod, mode, index, parts)
+    weights = weight_tables(group_head, group_mod, mode, index, parts)
     chart = build_chart(group_head, group_mod, mode, single_root, index, weights, group_ptr, over)
     return chart[:]
 

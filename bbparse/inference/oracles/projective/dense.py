@@ -67,7 +67,7 @@ def _push(stack, depth, head, end, incomplete):
 
 
 @kernel
-def _follow(scores, right, left, inc_right, inc_left, heads, stack, depth):
+def _follow(right, left, inc_right, inc_left, heads, stack, depth):
     """Write the heads of the spans on the stack, rows (head, end, 1 if incomplete)."""
     while depth > 0:
         depth -= 1
@@ -130,12 +130,12 @@ def eisner(scores, single_root, until=np.inf):
         heads[root] = 0
         _push(stack, 0, root, 1, 0)
         _push(stack, 1, root, n, 0)
-        _follow(scores, right, left, inc_right, inc_left, heads, stack, np.int64(2))
+        _follow(right, left, inc_right, inc_left, heads, stack, np.int64(2))
         return heads, best
     if right[0, n] == NEG:
         return heads, NEG
     _push(stack, 0, 0, n, 0)
-    _follow(scores, right, left, inc_right, inc_left, heads, stack, np.int64(1))
+    _follow(right, left, inc_right, inc_left, heads, stack, np.int64(1))
     return heads, right[0, n]
 
 

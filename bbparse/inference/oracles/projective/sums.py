@@ -51,7 +51,7 @@ def tree_chart(n, head, mod, mode, single_root):
     """
     n_arcs = head.shape[0]
     index = index_groups(n, head, mod)
-    weights = empty_weights(n, head, mod, mode, index)
+    weights = empty_weights(head, mod, mode, index)
     ranks, ctx_ptr, inc_ptr = weights.ranks, weights.ctx_ptr, weights.inc_ptr
     # Each hyperedge gets the number of the part that it completes in place of its score.
     n_slots = weights.inc_w.shape[0]

@@ -84,7 +84,7 @@ def _rank(index, h, inner, outer):
 
 
 @kernel
-def empty_weights(n, head, mod, mode, index):
+def empty_weights(head, mod, mode, index):
     """Make the :class:`PartWeights` of candidate pairs for a recurrence ``mode``, all of them 0."""
     in_ptr = index.in_ptr
     n_groups = head.shape[0]
@@ -111,14 +111,14 @@ def empty_weights(n, head, mod, mode, index):
 
 
 @kernel
-def weight_tables(n, head, mod, mode, index, parts):
+def weight_tables(head, mod, mode, index, parts):
     """Make the :class:`PartWeights` of the parts of a problem, its ``part_table``.
 
     Parts over words that no candidate joins are left out, and so are kinds of part that the
     recurrence ``mode`` does not score.
     """
     part_words, part_score, kind_ptr = parts
-    weights = empty_weights(n, head, mod, mode, index)
+    weights = empty_weights(head, mod, mode, index)
     for kind in range(4):
         if mode < _LEAST_MODE[kind]:
             continue
