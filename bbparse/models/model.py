@@ -61,11 +61,9 @@ class Model:
 
     @property
     def embeddings(self) -> Embeddings | None:
-        """Embeddings of parser and tagger; raises `ModelError` if they use different ones."""
-        tagger = self.tagger
-        return shared_embeddings(
-            self.maker.embeddings, None if tagger is None else tagger.embeddings
-        )
+        """Embeddings of all networks; raises `ModelError` if they use different ones."""
+        readers = (part.embeddings for part in (self.tagger, self.tokenizer) if part is not None)
+        return shared_embeddings(self.maker.embeddings, *readers)
 
     def needed_enhancer(self) -> Enhancer:
         """Return the maker of graphs; raises `ModelError` if the model has none."""

@@ -25,7 +25,13 @@ from bbparse.models.scoring.arc_network import ARC_FIELDS, ArcNetwork
 from bbparse.models.scoring.labeller import Labeller, Labelling
 from bbparse.models.scoring.linear import LinearScorer
 from bbparse.models.scoring.problem_maker import ProblemMaker
-from bbparse.neural.embeddings import EMBEDDINGS_FIELDS, Embeddings, EncoderStates, embeddings_from
+from bbparse.neural.embeddings import (
+    EMBEDDINGS_FIELDS,
+    Embeddings,
+    EncoderStates,
+    embeddings_from,
+    shared_embeddings,
+)
 from bbparse.neural.embeddings.base import Base
 from bbparse.neural.embeddings.bert import Bert
 from bbparse.neural.embeddings.encoder import VARIABLE
@@ -169,7 +175,8 @@ def _model(fields: Fields, where: str, factors: Iterable[AnyFamily]) -> Model:
     if not fields.keys().isdisjoint(GRAPH_FIELDS):
         enhancer = Enhancer.from_fields(fields, where)
     languages = Languages.from_fields(fields, where) if "languages" in fields else None
-    return Model(maker, labeller, tagger, notes, _tokenizer(fields, where), enhancer, languages)
+    tokenizer = _tokenizer(fields, where, embeddings)
+    return Model(maker, labeller, tagger, notes, tokenizer, enhancer, languages)
 
 
 def _labeller(config: Configuration, fields: Fields, where: str) -> Labeller:
@@ -192,7 +199,7 @@ def load_tagger(path: str | os.PathLike[str]) -> tuple[Tagger, Tokenizer | None]
         optional = _READING_FIELDS.keys() - {"tagger"}
         fields = read_archive(path, TAGGER_KIND, _READING_FIELDS, optional, ModelError)
     embeddings = embeddings_from(fields, where, partial(_encoder_of_base, where))
-    return tagger_from(fields, where, embeddings), _tokenizer(fields, where)
+    return tagger_from(fields, where, embeddings), _tokenizer(fields, where, embeddings)
 
 
 def installed() -> dict[str, dict[str, Any]]:
@@ -229,13 +236,15 @@ def save_tagger(
     path: str | os.PathLike[str], tagger: Tagger, tokenizer: Tokenizer | None = None
 ) -> None:
     """Write a tagger's file atomically; raises `OutputError` if it cannot be written."""
-    write_archive(path, TAGGER_KIND, _reading_fields(tagger, tokenizer, tagger.embeddings))
+    readers = (part.embeddings for part in (tagger, tokenizer) if part is not None)
+    read = shared_embeddings(*readers)
+    write_archive(path, TAGGER_KIND, _reading_fields(tagger, tokenizer, read))
 
 
-def _tokenizer(fields: Fields, where: str) -> Tokenizer | None:
+def _tokenizer(fields: Fields, where: str, embeddings: Embeddings | None) -> Tokenizer | None:
     if fields.keys().isdisjoint(TOKENIZER_FIELDS):
         return None
-    return Tokenizer.from_fields(fields, where)
+    return Tokenizer.from_fields(fields, where, embeddings)
 
 
 def _fill(weights: NDArray[Any], name: str, fields: Fields) -> None:

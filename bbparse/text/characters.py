@@ -52,6 +52,11 @@ _UNSPACED_SCRIPTS = (
     (0x20000, 0x3FFFF),
 )
 _BASE = 0x9E3779B97F4A7C15 | 1
+#: Hashes by the place of a character in a piece of text, and by the length of the piece.
+_IN_PIECES = np.array(
+    [[attribute_hash("piece", f"{place}/{size}") for size in range(6)] for place in range(4)],
+    np.uint64,
+)
 
 
 def _kind(code: int) -> int:
@@ -146,6 +151,17 @@ def encode_characters(text: str) -> Words:
     values[:, 7], values[:, 8] = _run_hashes(lows, positions, run)
     values[:, 9] = _chunk_marks(text, chunk)
     return rows
+
+
+def with_pieces(values: Words, places: NDArray[np.int64]) -> Words:
+    """Add an attribute to encoded characters: their place in their piece, with its length.
+
+    `places` has the number of the piece, the place and the length for each character.
+    """
+    column = np.zeros((len(values), 1), np.uint64)
+    hashes = _IN_PIECES[np.clip(places[:, 1], 0, 3), np.clip(places[:, 2], 0, 5)]
+    column[PAD : PAD + len(places), 0] = np.where(places[:, 0] < 0, 0, hashes)
+    return np.concatenate((values, column), axis=1)
 
 
 def _chunk_marks(text: str, border: NDArray[np.bool_]) -> Words:

@@ -15,12 +15,20 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.neural.embeddings import Embeddings, EncoderStates
 from bbparse.neural.labelling import LabelNetwork
 from bbparse.neural.ragged import grouped
 from bbparse.runtime.archive import Fields, Rule, reading_part
-from bbparse.runtime.arrays import Float32s
+from bbparse.runtime.arrays import Float32s, Hashes
 from bbparse.runtime.errors import ModelError
-from bbparse.text.characters import BLANK, JOINED, N_COLUMNS, encode_characters, kinds_of
+from bbparse.text.characters import (
+    BLANK,
+    JOINED,
+    N_COLUMNS,
+    encode_characters,
+    kinds_of,
+    with_pieces,
+)
 from bbparse.treebank.encode import PAD
 
 #: Labels of characters: inside a word, last of a word inside a token, last of a token.
@@ -54,6 +62,12 @@ class CharacterNetwork(LabelNetwork):
     NAME = "characters"
     COLUMNS = np.arange(N_COLUMNS)
     N_LEXICAL: ClassVar[int] = 1
+
+
+class PieceNetwork(CharacterNetwork):
+    """Scores that also depend on the pieces that an encoder reads, and on their states."""
+
+    COLUMNS = np.arange(N_COLUMNS + 1)
 
 
 #: Fields of a tokenizer in model files, with the rules that they are checked by.
@@ -101,8 +115,8 @@ class Tokenizer:
 
     `allowed` has the labels that a character may have in a context (see `contexts`); the empty text
     has those of new contexts, a single space those of new contexts before spaces. `multiwords` maps
-    lower-cased multiword tokens whose words are no substrings of them to these words. `ModelError`
-    if the parts do not fit each other.
+    lower-cased multiword tokens whose words are no substrings of them to these words. `embeddings`
+    are for networks that need them. `ModelError` if the parts do not fit each other.
     """
 
     def __init__(
@@ -110,8 +124,13 @@ class Tokenizer:
         network: CharacterNetwork,
         allowed: Mapping[str, Sequence[int]],
         multiwords: Mapping[str, Sequence[str]],
+        embeddings: Embeddings | None = None,
     ) -> None:
         self.network = network
+        used = network.used_embeddings(embeddings, "its tokenizer")
+        if not isinstance(used, EncoderStates | None):
+            raise ModelError("its tokenizer needs the states of an encoder")
+        self.embeddings = used
         self.allowed = {context: tuple(labels) for context, labels in allowed.items()}
         self.multiwords = {form: tuple(words) for form, words in multiwords.items()}
         if network.counts != (3, 2) or network.labels != CHARACTER_LABELS + SENTENCE_LABELS:
@@ -157,23 +176,34 @@ class Tokenizer:
         for batch in grouped((text.rstrip() or " " for text in texts), len, _WINDOW):
             joined = " ".join(batch)  # no attribute reaches beyond a space
             values, all_kinds = encode_characters(joined), kinds_of(joined)
-            windows, kinds, start = [], [], 0
+            windows, parts, kinds, start = [], [], [], 0
             for text in batch:
                 for begin in range(0, len(text), _WINDOW):
                     first = max(0, begin - _AROUND)
                     last = min(len(text), begin + _WINDOW + _AROUND)
                     windows.append(values[start + first : start + last + 2 * PAD])
+                    parts.append(text[first:last])
                 kinds.append(all_kinds[start : start + len(text)])
                 start += len(text) + 1
             if len(batch) > 1:
-                yield from zip(batch, kinds, self.network.scores(windows))
+                yield from zip(batch, kinds, self._scores(windows, parts))
                 continue
-            parts = []
-            for begin, window in enumerate(windows):
+            found = []
+            for begin, (window, part) in enumerate(zip(windows, parts)):
                 skipped = _AROUND if begin else 0
-                (scores,) = self.network.scores([window])
-                parts.append([own[skipped : skipped + _WINDOW] for own in scores])
-            yield batch[0], kinds[0], [np.concatenate(own) for own in zip(*parts)]
+                (scores,) = self._scores([window], [part])
+                found.append([own[skipped : skipped + _WINDOW] for own in scores])
+            yield batch[0], kinds[0], [np.concatenate(own) for own in zip(*found)]
+
+    def _scores(self, values: Sequence[Hashes], texts: Sequence[str]) -> list[list[Float32s]]:
+        """Return the scores of the labels of encoded texts."""
+        if self.embeddings is None:
+            return self.network.scores(values)
+        found = self.embeddings.of_characters(texts)
+        return self.network.scores(
+            [with_pieces(encoded, places) for encoded, (_, places) in zip(values, found)],
+            [states[places[:, 0]] for states, places in found],
+        )
 
     def _tokens(self, text: str, kinds: NDArray[np.int64], scores: Float32s) -> list[Token]:
         """Return the tokens of a text, whose characters have these kinds and scores of labels."""
@@ -225,14 +255,18 @@ class Tokenizer:
         return {"tokenizer": card, **self.network.to_fields()}
 
     @classmethod
-    def from_fields(cls, fields: Mapping[str, Any], where: str) -> Tokenizer:
+    def from_fields(
+        cls, fields: Mapping[str, Any], where: str, embeddings: Embeddings | None = None
+    ) -> Tokenizer:
         """Make a tokenizer; `ModelError` names the file, `where`, if fields are damaged."""
         network = CharacterNetwork.from_fields(fields, where)
+        if network.sizes["embeddings"]:
+            network = PieceNetwork.from_fields(fields, where)
         expected = {"allowed": dict[str, list[int]], "multiwords": dict[str, list[str]]}
         with reading_part("tokenizer", fields, where, expected) as given:
             card = given["tokenizer"]
             multiwords = {form: tuple(words) for form, words in card["multiwords"].items()}
-            return cls(network, card["allowed"], multiwords)
+            return cls(network, card["allowed"], multiwords, embeddings)
 
 
 def _written_as(form: str, words: Sequence[str]) -> tuple[str, ...]:

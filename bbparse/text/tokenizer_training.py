@@ -9,9 +9,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.neural.embeddings import EncoderStates
 from bbparse.neural.labelling import LabelSettings, train_labels
 from bbparse.neural.targets import certain
-from bbparse.text.characters import Span, encode_characters, kinds_of
+from bbparse.runtime.arrays import Float32s
+from bbparse.text.characters import Span, encode_characters, kinds_of, with_pieces
 from bbparse.text.raw import readings, treebanks
 from bbparse.text.tokenizer import (
     CHARACTER_LABELS,
@@ -20,6 +22,7 @@ from bbparse.text.tokenizer import (
     TOKEN,
     WORD,
     CharacterNetwork,
+    PieceNetwork,
     Tokenizer,
     contexts,
 )
@@ -92,9 +95,15 @@ def _text(group: Sequence[Sequence[SurfaceToken]]) -> Text:
 
 
 def train_tokenizer(
-    sentences: Sequence[Sentence], seed: int = 1, elements: int = _SETTINGS.elements
+    sentences: Sequence[Sentence],
+    seed: int = 1,
+    elements: int = _SETTINGS.elements,
+    embeddings: EncoderStates | None = None,
 ) -> Tokenizer:
-    """Train a tokenizer on sentences in the order of their text, on some characters in all."""
+    """Train a tokenizer on sentences in the order of their text, on some characters in all.
+
+    With `embeddings`, its network sees the pieces of the text and their states.
+    """
     texts = _texts(sentences)
     random = np.random.default_rng(seed)
     size = 0
@@ -107,15 +116,27 @@ def train_tokenizer(
     texts = [texts[i] for i in sorted(chosen)]
     multiwords = _multiwords(texts)
     gold = [_labels(text, multiwords) for text in texts]
+    values = [encode_characters(text.text) for text in texts]
+    vectors, kind = None, CharacterNetwork
+    if embeddings is not None:
+        found = embeddings.of_characters([text.text for text in texts])
+        values = [with_pieces(encoded, places) for encoded, (_, places) in zip(values, found)]
+        kind = PieceNetwork
+
+        def states_of(chosen: Sequence[int]) -> list[Float32s]:
+            return [states[places[:, 0]] for states, places in map(found.__getitem__, chosen)]
+
+        vectors = embeddings.width, states_of
     network = train_labels(
-        CharacterNetwork,
-        [encode_characters(text.text) for text in texts],
+        kind,
+        values,
         (CHARACTER_LABELS, SENTENCE_LABELS),
         [certain(labels.reshape(-1)) for labels in gold],
         replace(_SETTINGS, elements=min(elements, _SETTINGS.elements)),
         seed,
+        vectors,
     )
-    return Tokenizer(network, _allowed(texts, gold), multiwords)
+    return Tokenizer(network, _allowed(texts, gold), multiwords, embeddings)
 
 
 def _multiwords(texts: Sequence[Text]) -> dict[str, tuple[str, ...]]:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import random
+from pathlib import Path
+
+import numpy as np
 import pytest
 
+from bbparse.models.model_file import load_tagger, save_tagger
+from bbparse.neural.embeddings import EncoderStates, WordVectors, fit_encoder
 from bbparse.runtime.archive import archive_bytes
-from bbparse.runtime.errors import ModelError
+from bbparse.runtime.errors import EmbeddingsError, ModelError
 from bbparse.text.raw import is_spaced
 from bbparse.text.tokenizer import Tokenizer
 from bbparse.text.tokenizer_training import train_tokenizer
 from bbparse.treebank import Sentence
 from bbparse.treebank.sentence import surface_tokens
 from tests import toy
+from tests.neural.embeddings import test_bert, test_unigram
+
+weights = test_bert.weights
 
 
 def sentence(*tokens: str, begins: bool = False) -> Sentence:
@@ -87,6 +96,59 @@ def test_a_script_without_blanks() -> None:
         ["我们", "喜欢", "书", "。"],
         ["老师", "学习", "中文", "。"],
     ]
+
+
+@pytest.fixture(scope="module")
+def states(
+    tmp_path_factory: pytest.TempPathFactory, weights: dict[str, np.ndarray]
+) -> EncoderStates:
+    folder = tmp_path_factory.mktemp("unigram")
+    test_bert.write_encoder(folder, weights, test_unigram.tokenizer(), model_type="roberta")
+    return fit_encoder(folder, made_of_pieces())
+
+
+def made_of_pieces() -> list[Sentence]:
+    """Sentences without blanks, whose words are pieces of the encoder."""
+    rng, words = random.Random(1), ["en_", "see_", "see_", "t_", "o_", "u_"]
+    return [sentence("x_", *rng.choices(words, k=6), begins=i % 4 == 0) for i in range(80)]
+
+
+def test_words_that_only_the_encoder_knows(states: EncoderStates) -> None:
+    train = made_of_pieces()
+    blind, seeing = (train_tokenizer(train, embeddings=source) for source in (None, states))
+    text = "xoingtsee"
+    words = [words for found in tokenized(seeing, text) for words in found]
+    assert words == [("x",), ("o",), ("ing",), ("t",), ("see",)]
+    assert [words for found in tokenized(blind, text) for words in found] != words
+    again = train_tokenizer(train, embeddings=states)
+    fields = seeing.to_fields()
+    assert archive_bytes("again", again.to_fields()) == archive_bytes("again", fields)
+    texts = ["xseex", "enx " * 2000, " ", "\udc80ﬁ\u200bn", text, "中文", "x" * 30, "\x01"]
+    alone = [next(seeing.paragraphs([each])) for each in texts]
+    assert list(seeing.paragraphs(texts)) == alone
+
+
+def test_a_tokenizer_keeps_its_encoder(states: EncoderStates, tmp_path: Path) -> None:
+    tokenizer = train_tokenizer(made_of_pieces()[:20], embeddings=states)
+    save_tagger(tmp_path / "file", toy.tagger(), tokenizer)
+    _, loaded = load_tagger(tmp_path / "file")
+    assert loaded is not None and isinstance(loaded.embeddings, EncoderStates)
+    assert tokenized(loaded, "xseeenx") == tokenized(tokenizer, "xseeenx")
+    fields = tokenizer.to_fields()
+    with pytest.raises(ModelError, match="its tokenizer needs pretrained vectors of 32 dim"):
+        Tokenizer.from_fields(fields, "here")
+    vectors = WordVectors(
+        {"dimension": 32}, np.ones(1, np.uint64), np.ones((1, 32), np.int8), np.ones(1, np.float32)
+    )
+    with pytest.raises(ModelError, match="its tokenizer needs the states of an encoder"):
+        Tokenizer.from_fields(fields, "here", vectors)
+
+
+def test_an_encoder_of_other_pieces(tmp_path: Path, weights: dict[str, np.ndarray]) -> None:
+    other = fit_encoder(test_bert.write_encoder(tmp_path, weights), french()[:4])
+    assert not other.reads_text
+    with pytest.raises(EmbeddingsError, match="its pieces are not those of text"):
+        train_tokenizer(french()[:4], embeddings=other)
 
 
 def test_strange_texts() -> None:

@@ -17,7 +17,7 @@ from bbparse.models.learning.data import prepare
 from bbparse.models.learning.run import Run, learn_with_network, learn_with_templates
 from bbparse.models.model import NOTE, Model, card_note
 from bbparse.models.model_file import save_model
-from bbparse.neural.embeddings import Embeddings, shared_embeddings
+from bbparse.neural.embeddings import Embeddings, EncoderStates, shared_embeddings
 from bbparse.runtime.archive import Fields
 from bbparse.runtime.errors import ConfigError, TreebankError
 from bbparse.text.silver import Silver
@@ -56,9 +56,12 @@ def train_text_models(
 ) -> TextModels:
     """Train a tokenizer and a tagger on a treebank, whose sentences are in text order.
 
-    With ``quick``, as for models on a base, each is one network that learns in fewer passes.
+    With ``quick``, as for models on a base, each is one network that learns in fewer passes, and
+    the tokenizer sees states of the encoder if its pieces are those of text.
     """
     few: dict[str, Any] = {"elements": FEW_ELEMENTS} if quick else {}
+    if quick and isinstance(embeddings, EncoderStates) and embeddings.reads_text:
+        few["embeddings"] = embeddings
 
     def learn() -> Fields:
         tokenizer = train_tokenizer(sentences, seed + _TOKENIZER_SEED, **few)
@@ -86,7 +89,7 @@ def train_text_models(
         "text", seed, {**TOKENIZER_FIELDS, **TAGGER_FIELDS}, learn, optional=TAGGER_FIELDS.keys()
     )
     tagger = tagger_from(fields, "text", embeddings) if "tagger" in fields else None
-    return TextModels(tagger, Tokenizer.from_fields(fields, "text"))
+    return TextModels(tagger, Tokenizer.from_fields(fields, "text", embeddings))
 
 
 def train(  # noqa: PLR0913 – public keywords
@@ -126,7 +129,7 @@ def train(  # noqa: PLR0913 – public keywords
         say(f"{files[0]}: resuming an earlier run")
     config = _with_projectivity(config, sentences, say)
     read = TextModels(None, None) if reading is None else reading(source, kept)
-    shared_embeddings(source, None if read.tagger is None else read.tagger.embeddings)
+    shared_embeddings(source, *(part.embeddings for part in read if part is not None))
     data = prepare(sentences, config.model)
     if silver is not None:
         silver = replace(silver, tagger=read.tagger)

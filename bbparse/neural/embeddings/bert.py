@@ -258,7 +258,13 @@ class Bert:
 
     def states(self, sentences: Sequence[Sequence[str]]) -> list[NDArray[np.float16]]:
         """Return the states of words, float16[n_words, dimension] a sentence; 0 without pieces."""
-        pieces = [[self.pieces.of_word(word) for word in words] for words in sentences]
+        return self._pooled([[self.pieces.of_word(word) for word in words] for words in sentences])
+
+    def states_of_pieces(self, texts: Sequence[Sequence[int]]) -> list[NDArray[np.float16]]:
+        """Return the states of pieces, float16[n, dimension] a text, given their ids."""
+        return self._pooled([[(i,) for i in ids] for ids in texts])
+
+    def _pooled(self, pieces: Sequence[Sequence[Sequence[int]]]) -> list[NDArray[np.float16]]:
         return word_states(pieces, len(self._positions) - 2, self.dimension, self._read_all)
 
     def _read_all(self, windows: Sequence[Sequence[int]]) -> list[Float32s]:

@@ -28,8 +28,9 @@ from bbparse.neural.embeddings.hugging_face import read_bert
 from bbparse.neural.embeddings.pieces import ForeignEncoder
 from bbparse.neural.embeddings.protocol import Embeddings, checked, checked_note
 from bbparse.neural.embeddings.transformer import Transformer
+from bbparse.neural.embeddings.unigram import UnigramPieces
 from bbparse.runtime.archive import Fields
-from bbparse.runtime.arrays import Float32s
+from bbparse.runtime.arrays import Float32s, Longs
 from bbparse.runtime.errors import EmbeddingsError
 from bbparse.runtime.output import UNFINISHED, open_binary_output, writing
 from bbparse.runtime.progress import watched
@@ -72,14 +73,29 @@ class EncoderStates(Embeddings):
 
     def __call__(self, sentences: Sequence[Sentence]) -> list[Float32s]:
         """Return the standardised states of each sentence, float32[n_words, width]."""
+        return [self._standardised(states) for states in self.states(sentences)]
+
+    def of_characters(self, texts: Sequence[str]) -> list[tuple[Float32s, Longs]]:
+        """Return standardised states of the pieces of each text, then a row of zeros.
+
+        With them come the places of its characters among the pieces: see
+        `neural.embeddings.unigram.UnigramPieces.of_characters`.
+        """
+        encoder = self._loaded_encoder()
+        if not (isinstance(encoder, Bert) and isinstance(encoder.pieces, UnigramPieces)):
+            raise EmbeddingsError(f"encoder {self.note['name']}: its pieces are not those of text")
+        ids, all_places = zip(*map(encoder.pieces.of_characters, texts))
+        return [
+            (np.pad(self._standardised(states), ((0, 1), (0, 0))), places)
+            for states, places in zip(encoder.states_of_pieces(ids), all_places)
+        ]
+
+    def _standardised(self, states: States) -> Float32s:
         mean, deviation = self._shift
-        vectors = []
-        for states in self.states(sentences):
-            rows = np.zeros((len(states), self.width), np.float32)
-            rows[:, : len(mean)] = (states - mean) / deviation
-            rows[~states.any(axis=1)] = 0.0  # words without pieces are unknown
-            vectors.append(rows)
-        return vectors
+        rows = np.zeros((len(states), self.width), np.float32)
+        rows[:, : len(mean)] = (states - mean) / deviation
+        rows[~states.any(axis=1)] = 0.0  # words without pieces are unknown
+        return rows
 
     def states(self, sentences: Sequence[Sentence]) -> list[States]:
         """Return states as the encoder computes them: cached, read or new."""
@@ -103,6 +119,12 @@ class EncoderStates(Embeddings):
             while len(self._cached) > _MAX_CACHED:
                 self._cached.popitem(last=False)
         return cached
+
+    @property
+    def reads_text(self) -> bool:
+        """True if its encoder has states of the pieces of text; see `of_characters`."""
+        encoder = self._loaded_encoder()
+        return isinstance(encoder, Bert) and isinstance(encoder.pieces, UnigramPieces)
 
     @property
     def held_encoder(self) -> Bert | None:

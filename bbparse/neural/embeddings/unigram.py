@@ -6,8 +6,10 @@ are those with the largest sum of log probabilities; what has no pieces is one u
 
 from __future__ import annotations
 
+import re
 from base64 import b64decode
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,10 +17,11 @@ from numpy.typing import NDArray
 
 from bbparse.neural.embeddings.pieces import ForeignEncoder, Pieces, json_value, tokenizer_step
 from bbparse.runtime.archive import fits
-from bbparse.runtime.arrays import Float64s
+from bbparse.runtime.arrays import Float64s, Longs
 from bbparse.runtime.errors import EmbeddingsError
 
 _BLANK = "▁"
+_CHUNK = re.compile(r"\S+")
 #: An unknown character costs as much more than the rarest piece.
 _UNKNOWN_COST = 10.0
 
@@ -49,6 +52,7 @@ class UnigramPieces(Pieces):
         size = 4 + int(charsmap[:4].view("<u4")[0]) if len(charsmap) else 0
         self._trie: list[int] = charsmap[4:size].view("<u4").tolist()
         self._texts = charsmap[size:].tobytes()
+        self._of_character = lru_cache(1 << 16)(lambda c: "".join(self._normalised(c).split()))
 
     @classmethod
     def read(cls, data: Mapping[str, Any]) -> UnigramPieces:
@@ -105,8 +109,34 @@ class UnigramPieces(Pieces):
             at = end
         return out.decode("utf-8", "replace")
 
+    def of_characters(self, text: str) -> tuple[list[int], Longs]:
+        """Return the ids of the pieces of a text, and which of them each character is in.
+
+        An int64[n, 3] has for each character the number of its piece, its place in there, and how
+        many characters the piece has; -1 for blanks and what else has no piece.
+        """
+        ids: list[int] = []
+        places = np.full((len(text), 3), -1)
+        for chunk in _CHUNK.finditer(text):
+            part, owners = _BLANK, [-1]
+            for i, character in enumerate(chunk.group(), start=chunk.start()):
+                new = self._of_character(character)
+                part += new
+                owners += [i] * len(new)
+            for start, end, piece in self._spans(part) if len(part) > 1 else ():
+                inside = dict.fromkeys(owners[max(1, start) : end])
+                for place, i in enumerate(inside):
+                    places[i] = len(ids), place, len(inside)
+                ids.append(piece)
+        return ids, places
+
     def _of_part(self, part: str) -> list[int]:
-        """Return the ids of the pieces with the largest sum of scores (Viterbi 1967)."""
+        """Return the ids of the pieces of a part; several unknown ones are one."""
+        ids = [piece for *_, piece in self._spans(part)]
+        return [i for i, before in zip(ids, [None, *ids]) if not i == before == self.unknown]
+
+    def _spans(self, part: str) -> list[tuple[int, int, int]]:
+        """Return start, end and id of the pieces with the largest sum of scores (Viterbi 1967)."""
         best = [0.0] + [-np.inf] * len(part)
         last = [(0, 0)] * len(best)  # start and id of the last piece up to here
         for start in range(len(part)):
@@ -116,13 +146,13 @@ class UnigramPieces(Pieces):
                     piece = self._unknown_piece
                 if piece is not None and best[start] + piece[1] > best[end]:
                     best[end], last[end] = best[start] + piece[1], (start, piece[0])
-        ids: list[int] = []
+        spans: list[tuple[int, int, int]] = []
         end = len(part)
         while end:
-            end, piece_id = last[end]
-            if not (piece_id == self.unknown and ids[-1:] == [piece_id]):
-                ids.append(piece_id)
-        return ids[::-1]
+            start, piece_id = last[end]
+            spans.append((start, end, piece_id))
+            end = start
+        return spans[::-1]
 
 
 def _child(unit: int) -> int:

@@ -118,6 +118,27 @@ def test_words_of_any_length(pieces: UnigramPieces) -> None:
     assert len(pieces.of_word("ing" * 20_000)) == 1 + 20_000
 
 
+def test_pieces_of_text_and_their_characters(pieces: UnigramPieces) -> None:
+    text = " seeing \x01 the\u200bin, ﬁe\u0301"
+    ids, places = pieces.of_characters(text)
+    assert places.shape == (len(text), 3)
+    held: dict[int, list[int]] = {}
+    for i, (number, place, size) in enumerate(places.tolist()):
+        assert (number < 0) == (text[i] in " \x01\u200b")
+        if number >= 0:
+            assert place == len(held.setdefault(number, [])) < size
+            held[number].append(i)
+    found = {PIECES[ids[n]]: "".join(text[i] for i in inside) for n, inside in held.items()}
+    assert found.items() >= {"▁se": "se", "ing": "ing", "▁the": "the", "i": "ﬁ", "e": "e"}.items()
+    assert all(
+        places[inside, 2].tolist() == [len(inside)] * len(inside) for inside in held.values()
+    )
+    words = ["seeing", "thing", "see", "\uff21"]
+    together = [i for word in words for i in pieces.of_word(word)]
+    assert pieces.of_characters("\n ".join(words))[0] == together
+    assert pieces.of_characters(" ")[0] == [] == pieces.of_characters("")[0]
+
+
 def test_necessary_pieces(pieces: UnigramPieces) -> None:
     kept = [PIECES[i] for i in pieces.necessary(["in", "\uff21", "中"])]
     assert kept == ["<s>", "</s>", "<unk>", "▁", "i", "n", "A"]
