@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bbparse.models.learning.train import train_text_models
 from bbparse.models.model_file import load_tagger, save_tagger
 from bbparse.neural.embeddings import EncoderStates, WordVectors, fit_encoder
 from bbparse.runtime.archive import archive_bytes
@@ -126,6 +127,13 @@ def test_words_that_only_the_encoder_knows(states: EncoderStates) -> None:
     texts = ["xseex", "enx " * 2000, " ", "\udc80ﬁ\u200bn", text, "中文", "x" * 30, "\x01"]
     alone = [next(seeing.paragraphs([each])) for each in texts]
     assert list(seeing.paragraphs(texts)) == alone
+
+
+def test_models_on_a_base(states: EncoderStates, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bbparse.text.tokenizer_training._SETTINGS", toy.NETWORK)
+    for quick, expected in ((True, states), (False, None)):
+        found = train_text_models(made_of_pieces()[:8], 1, states, quick=quick).tokenizer
+        assert found is not None and found.embeddings is expected
 
 
 def test_a_tokenizer_keeps_its_encoder(states: EncoderStates, tmp_path: Path) -> None:

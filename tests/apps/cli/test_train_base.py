@@ -16,7 +16,7 @@ from bbparse.treebank import read_conllu, write_conllu
 from tests import toy
 from tests.apps.cli.conftest import NETWORK, Run
 from tests.apps.cli.test_train_embeddings import train
-from tests.neural.embeddings import test_bert
+from tests.neural.embeddings import test_bert, test_unigram
 
 weights = test_bert.weights
 
@@ -33,7 +33,8 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_model_on_a_base(
     run: Run, small: Path, tmp_path: Path, weights: dict[str, np.ndarray]
 ) -> None:
-    encoder = test_bert.write_encoder(tmp_path / "tiny", weights)
+    pieces = test_unigram.tokenizer()
+    encoder = test_bert.write_encoder(tmp_path / "tiny", weights, pieces, model_type="roberta")
     base, head, again = (tmp_path / f"{name}.model" for name in ("base", "head", "again"))
     assert train(run, small, base, "--encoder", encoder).code == 0
     done = train(run, small, head, "--base", base)
