@@ -46,6 +46,8 @@ Int8s = NDArray[np.int8]
 BERT_FIELDS = tuple(name for name in EMBEDDINGS_FIELDS if name.startswith("encoder_"))
 #: Rows that go through all layers together: their numbers stay in the cache.
 _ROWS = 256
+#: Pieces of running text that are read at once.
+_WINDOW = 62
 #: The bias of MPNet is the same for all distances from this one on.
 FARTHEST = 127
 _MOST = {"layers": 48, "width": 4096, "inner": 16384, "heads": 64, "positions": 4096}
@@ -258,14 +260,27 @@ class Bert:
 
     def states(self, sentences: Sequence[Sequence[str]]) -> list[NDArray[np.float16]]:
         """Return the states of words, float16[n_words, dimension] a sentence; 0 without pieces."""
-        return self._pooled([[self.pieces.of_word(word) for word in words] for words in sentences])
-
-    def states_of_pieces(self, texts: Sequence[Sequence[int]]) -> list[NDArray[np.float16]]:
-        """Return the states of pieces, float16[n, dimension] a text, given their ids."""
-        return self._pooled([[(i,) for i in ids] for ids in texts])
-
-    def _pooled(self, pieces: Sequence[Sequence[Sequence[int]]]) -> list[NDArray[np.float16]]:
+        pieces = [[self.pieces.of_word(word) for word in words] for words in sentences]
         return word_states(pieces, len(self._positions) - 2, self.dimension, self._read_all)
+
+    def states_of_pieces(self, texts: Sequence[Sequence[int]]) -> list[Float32s]:
+        """Return the states of pieces, float32[n, dimension] a text, given their ids.
+
+        Windows are shorter than the encoder could read, as attention takes time by their square.
+        """
+        room = min(_WINDOW, len(self._positions) - 2)
+        margin, step = room // 8, room - 2 * (room // 8)
+        starts = [range(0, len(ids), step) for ids in texts]
+        windows = [
+            ids[max(0, at - margin) : at + step + margin]
+            for ids, places in zip(texts, starts)
+            for at in places
+        ]
+        read, none = iter(self._read_all(windows)), np.empty((0, self.dimension), np.float32)
+        return [
+            np.concatenate([none, *(next(read)[min(at, margin) :][:step] for at in places)])
+            for places in starts
+        ]
 
     def _read_all(self, windows: Sequence[Sequence[int]]) -> list[Float32s]:
         """Return the states of the pieces of windows, float32[pieces, dimension] each."""

@@ -90,7 +90,7 @@ class EncoderStates(Embeddings):
             for states, places in zip(encoder.states_of_pieces(ids), all_places)
         ]
 
-    def _standardised(self, states: States) -> Float32s:
+    def _standardised(self, states: NDArray[np.floating[Any]]) -> Float32s:
         mean, deviation = self._shift
         rows = np.zeros((len(states), self.width), np.float32)
         rows[:, : len(mean)] = (states - mean) / deviation

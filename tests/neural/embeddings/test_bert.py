@@ -347,6 +347,14 @@ def test_cut_unigram_pieces_give_the_same_states(
     assert pieces == ["<s>", "</s>", "<unk>", "▁", "e", "h", "n", "s", "t", "▁the", "▁se", "en"]
     for one, other in zip(whole.states(sentences), fewer.states(sentences)):
         assert np.array_equal(one, other)
+    # states of words are the means of those of the pieces of their text, which is read in windows
+    encoder = whole.held_encoder
+    assert encoder is not None
+    ids, _ = encoder.pieces.of_characters("the seen")
+    rows, none, many = encoder.states_of_pieces([ids, [], ids * 30])
+    (words,) = encoder.states([["the", "seen"]])
+    assert np.allclose([rows[0], rows[1:].mean(axis=0)], words, atol=2e-3)
+    assert len(none) == 0 and many.shape == (90, WIDTH) and not (many == 0.0).any()
     loaded = embeddings_from(fewer.to_fields())
     assert loaded is not None and loaded.note == fewer.note
     for one, other in zip(fewer(sentences), loaded(sentences)):
