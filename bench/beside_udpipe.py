@@ -121,7 +121,7 @@ def main() -> None:
     parser, name = Parser.load(given.model), f"bbparse, {Path(given.model).stem}"
     parsers = {name: parser}
     for count in filter(None, given.members.split(",")):
-        parsers[f"{name}, `--members {count}`"] = parser.with_members(int(count))
+        parsers[f"{name}, `--members {count}`"] = parser.with_options(members=int(count))
     kinds: dict[str, dict[str, Callable[[], object]]] = {"tags": {}, "text": {}}
     rows: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory() as folder, streaming(given.stream):

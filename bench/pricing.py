@@ -123,7 +123,7 @@ def of_factors(parser: Parser, sample: list[Sentence], limit: float) -> dict[str
     some = [s for s in sample if 10 <= s.n_words <= 30][:10]
     parsers = {"projective": parser}
     if not parser.model.config.projective:
-        parsers = {"projective": parser.with_projective(True), "crossing": parser}
+        parsers = {"projective": parser.with_options(projective=True), "crossing": parser}
     return {title: others([one.problem(s) for s in some], limit) for title, one in parsers.items()}
 
 

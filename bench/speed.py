@@ -78,7 +78,7 @@ def main() -> None:
             parser = Parser.load(model)
             megabytes = MODELS.path(model).stat().st_size / 1e6
             for count in range(1, len(parser.model.maker.network.members) + 1):
-                fewer, name = parser.with_members(count), f"{model}, {count}"
+                fewer, name = parser.with_options(members=count), f"{model}, {count}"
                 found = evaluate_text(gold, read_conllu(parse_file(fewer, one)))
                 scores = {key: 100 * found[key].f1 for key in ("upos", "uas", "las")}
                 rows[name] = {"model": model, "networks": count, "megabytes": megabytes, **scores}

@@ -135,7 +135,7 @@ def main() -> None:
         parser = Parser.load(given.model)
         systems["bbparse"] = bbparse(parser)
         if parser.model.config.model.projective is False:
-            systems["bbparse, drawn projective"] = bbparse(parser.with_projective(True))
+            systems["bbparse, drawn projective"] = bbparse(parser.with_options(projective=True))
         size = Path(given.model).stat().st_size / 1e6
         for title in systems:
             notes[title] = {"training_seconds": given.seconds, "megabytes": size}

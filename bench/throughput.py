@@ -30,6 +30,7 @@ from bbparse.models.scoring.labels import best_labels
 from bbparse.models.scoring.problem_maker import Scored
 from bbparse.neural.ragged import batches
 from bbparse.parser.parser import Parser
+from bbparse.parser.search import Search
 from bbparse.treebank import Sentence, format_sentence, read_conllu
 from bbparse.treebank.evaluation import Tally
 
@@ -60,8 +61,8 @@ class Run:
         return [one for batch in self.batches for one in self.parser.model.maker(batch, self.prune)]
 
     def solve(self) -> list[Solution]:
-        steps = self.parser.steps(node_limit=NODE_LIMIT)
-        return [steps.solver(one)(one.problem) for one in self.scored]
+        parser = self.parser.with_options(node_limit=NODE_LIMIT)
+        return [Search(parser, one.sentence).solver(one)(one.problem) for one in self.scored]
 
     def label(self) -> list[list[list[str]]]:
         labeller = self.parser.model.labeller

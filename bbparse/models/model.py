@@ -17,7 +17,6 @@ from bbparse.neural.embeddings import Embeddings, shared_embeddings
 from bbparse.runtime import __version__
 from bbparse.runtime.arrays import Ints
 from bbparse.runtime.errors import ModelError
-from bbparse.runtime.options import OPTIONS, check_number
 from bbparse.text.languages import Languages
 from bbparse.text.tagger import Tagger
 from bbparse.text.tokenizer import Tokenizer
@@ -48,6 +47,8 @@ class Model:
     enhancer: Enhancer | None = None
     #: Tells which language a text is in, and which model is for it.
     languages: Languages | None = None
+    #: Models of these languages that are in use, by code.
+    loaded: dict[str, Model] = field(default_factory=dict, repr=False)
 
     @property
     def config(self) -> Configuration:
@@ -83,10 +84,13 @@ class Model:
             )
         return self.tokenizer
 
-    def tagged(self, sentence: Sentence) -> Sentence:
-        """Return a sentence with tags: itself, or a copy with predicted tags of words without."""
+    def tag(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
+        """Yield sentences with tags: themselves, or copies with predicted tags of words without."""
         if self.tagger is not None:
-            return next(self.tagger.tag([sentence], keep_tags=True))
+            return self.tagger.tag(sentences, keep_tags=True)
+        return map(self._tagged, sentences)
+
+    def _tagged(self, sentence: Sentence) -> Sentence:
         if sentence.has_tags or self.takes_words:
             return sentence
         raise ModelError(
@@ -95,12 +99,6 @@ class Model:
             " 'bbparse bundle'"
         )
 
-    def tag(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
-        """Yield sentences as `tagged` returns them; a batch at a time, which is faster."""
-        if self.tagger is None:
-            return map(self.tagged, sentences)
-        return self.tagger.tag(sentences, keep_tags=True)
-
     def labels_of(self, scored: Scored, heads: Ints) -> list[str]:
         """Return the labels of a tree's arcs, int32[n + 1] heads; an empty list without labels."""
         if self.labeller is None:
@@ -108,25 +106,14 @@ class Model:
         return best_labels(self.labeller.labels, self.labeller.tree_scores(scored, heads))
 
     def with_projective(self, projective: bool) -> Model:
-        """Return the same model for projective trees only, or for others, too, if it saw any."""
+        """Return the same model for projective trees only, or for others, too."""
         if projective == self.config.projective:
             return self
-        if not projective:
-            raise ModelError(
-                "the model was trained on projective trees and cannot draw crossing arcs: train one"
-                " with --projective no"
-            )
-        config = self.config.with_("model", projective=True)
-        return replace(self, maker=replace(self.maker, config=config))
-
-    def with_crossing(self) -> Model:
-        """Return the same model for non-projective trees, too: a person's arcs may cross."""
-        config = self.config.with_("model", projective=False)
+        config = self.config.with_("model", projective=projective)
         return replace(self, maker=replace(self.maker, config=config))
 
     def with_members(self, members: int) -> Model:
         """Return the same model with only `members` of its networks: faster, but less accurate."""
-        check_number("members", members, OPTIONS["members"]._replace(optional=False), ModelError)
         network = self.maker.network
         available = 0 if network is None else len(network.members)
         if members > available:

@@ -20,6 +20,7 @@ from bbparse.models.factors.tree_family import TreeFamily
 from bbparse.models.factors.view import FactorView
 from bbparse.models.graph.enhancer import Enhancer, Graph
 from bbparse.models.graph.paths import MAX_ARCS
+from bbparse.parser.parse import Parse, graphs_of
 from bbparse.parser.validity.check import RuledSentence
 from bbparse.parser.validity.rules import Rules
 from bbparse.runtime.arrays import Ints
@@ -66,6 +67,14 @@ class EdgeFamily(TreeFamily):
         if self.rules and RuledSentence(self.rules, view.sentence).faults(tree, labels[1:]):
             self.in_doubt.add(id(view.sentence))
         return -np.inf
+
+    def is_doubtful(self, parse: Parse) -> bool:
+        """Return True if a tree lacks its edges, or rules may give them to a better one."""
+        edges, key = named_edges(parse.sentence, self.key), id(parse.sentence)
+        (graphs,) = graphs_of([parse], self.enhancer)
+        is_in_doubt = key in self.in_doubt or not all(has_edges(own, edges) for own in graphs)
+        self.in_doubt.discard(key)
+        return is_in_doubt
 
     def no_tree(self, sentence: Sentence, solution: Solution) -> TreebankError:
         """Return the error for a sentence of which no tree was found that has its edges."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from bbparse.core import Solution
 from bbparse.models.factors.tree_family import TreeFamily
@@ -53,6 +53,14 @@ class ParseOptions:
     edges : str, optional
         A word with ``KEY=HEAD:LABEL`` in MISC must have this edge in the graph of the tree
         (`bbparse.parser.edges`).
+    projective : bool, optional
+        True: projective trees only; False: crossing arcs, too, which a model trained on projective
+        trees cannot draw. By default as the model was trained.
+    members : int, optional
+        Average only so many of the model's networks: faster, but less accurate.
+    language : str, optional
+        Code of the language, or name of its model, for a model of many languages. By default a
+        comment of each sentence says it, which the tokenizer writes.
 
     Raises
     ------
@@ -70,18 +78,24 @@ class ParseOptions:
     spans: str | None = None
     enhanced: bool | None = None
     edges: str | None = None
+    projective: bool | None = None
+    members: int | None = None
+    language: str | None = None
 
     def __post_init__(self) -> None:
-        numbers = ("k_best", "prune", "time_limit", "node_limit")
+        numbers = ("k_best", "prune", "time_limit", "node_limit", "members")
         check_options({name: getattr(self, name) for name in numbers}, ProblemError)
-        for name in ("confidence", "keep_heads"):
-            check_type(name, getattr(self, name), bool, "True or False", ProblemError)
-        if self.enhanced is not None:
-            check_type("enhanced", self.enhanced, bool, "True or False", ProblemError)
-        if self.edges is not None:
-            check_type("edges", self.edges, str, "a key of MISC", ProblemError)
+        for name, kind, expected in (
+            ("confidence", bool, "True or False"),
+            ("keep_heads", bool, "True or False"),
+            ("enhanced", bool | None, "True or False"),
+            ("projective", bool | None, "True or False"),
+            ("edges", str | None, "a key of MISC"),
+            ("spans", str | None, "KEY or KEY:WEIGHT"),
+            ("language", str | None, "a code or the name of a model"),
+        ):
+            check_type(name, getattr(self, name), kind, expected, ProblemError)
         if self.spans is not None:
-            check_type("spans", self.spans, str, "KEY or KEY:WEIGHT", ProblemError)
             Spans.parsed(self.spans)
 
 
@@ -89,7 +103,8 @@ class ParseOptions:
 USUAL = ParseOptions()
 
 
-class Parse(NamedTuple):
+@dataclass(slots=True, eq=False)
+class Parse:
     """Result of parsing a sentence."""
 
     sentence: Sentence
@@ -107,9 +122,8 @@ class Parse(NamedTuple):
         """Return the parse with only its first trees; see `Solution.first`."""
         if count >= len(self.solution):
             return self
-        first = self.solution.first(count)
-        parts: Any = (part[:count] for part in self[2:])
-        return Parse(self.sentence, first, *parts)
+        parts: Any = self.labels, self.faults, self.confidences, self.graphs
+        return Parse(self.sentence, self.solution.first(count), *(p[:count] for p in parts))
 
     @property
     def status(self) -> str:

@@ -1,40 +1,100 @@
-"""`Parser`: a trained model that parses sentences; its steps are in `bbparse.parser.steps`."""
+"""`Parser`: what parsing does with a model, from batches of sentences to their trees.
+
+Whoever asks, a batch goes one way: it is tagged, scored and decoded together, and the graphs of all
+its trees are made together. Only sentences of which more is asked, or whose best tree breaks rules,
+are searched one by one (`bbparse.parser.search`).
+"""
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from itertools import groupby, repeat
+from typing import Any, Self, cast
 
 import numpy as np
 
 from bbparse.core import Problem, Solution
+from bbparse.inference.oracles.projective.recurrences import GRANDSIB
 from bbparse.models.configuration import Configuration
 from bbparse.models.factors.family import FactorFamily
+from bbparse.models.factors.registry import load_families
+from bbparse.models.factors.tree_family import TreeFamily
 from bbparse.models.model import Model
 from bbparse.models.model_file import load_model, save_model
+from bbparse.models.scoring.arc_network import BatchArcs, BatchScores, ScoredArcs
+from bbparse.models.scoring.problem_maker import Scored, ScoredBatch
 from bbparse.neural.embeddings import Embeddings
 from bbparse.neural.ragged import batches
-from bbparse.parser.confidence import NOTE, Calibration, GoldEvidence, gold_evidence
-from bbparse.parser.parse import USUAL, Parse, ParseOptions
-from bbparse.parser.steps import Steps
-from bbparse.parser.valid import Restriction
+from bbparse.parser.confidence import NOTE, Calibration, GoldEvidence, evidence_of, gold_evidence
+from bbparse.parser.edges import EdgeFamily
+from bbparse.parser.parse import USUAL, AnyTreeFamily, Parse, ParseOptions, graphs_of
+from bbparse.parser.polyglot import PolyglotTokenizer, language_of, model_for, model_of
+from bbparse.parser.search import Search
+from bbparse.parser.spans import Spans
+from bbparse.parser.valid import Restriction, rules_for
+from bbparse.parser.validity.check import RuledSentence
 from bbparse.runtime.arrays import Flags, Ints
-from bbparse.runtime.errors import BBParseError, ModelError, ProblemError
-from bbparse.runtime.options import check_options
+from bbparse.runtime.deadline import NO_DEADLINE, Deadline
+from bbparse.runtime.errors import BBParseError, FactorError, ModelError, ProblemError
+from bbparse.runtime.options import check_options, check_type
 from bbparse.runtime.pool import map_in_threads
 from bbparse.text.segmentation import TextTokenizer
 from bbparse.treebank import Sentence
-from bbparse.treebank.sentence import NO_HEAD, ScoredTree
+from bbparse.treebank.sentence import ScoredTree, given_heads
+
+#: Seconds for a sentence in which its best tree is surely found without a search.
+_AT_ONCE = 0.1
+#: Counts of a search that ends with its first tree.
+_AT_ROOT = {"nodes": 1, "dp_calls": 1, "trees_tried": 1, "closed_at_root": 1, "dp_work": 1.0}
 
 
 class Parser:
-    """What parsing does with a `Model`; it changes nothing in it, so threads may share it."""
+    """A model that parses under options; nothing in it changes, so threads may share it.
 
-    def __init__(self, model: Model) -> None:
-        self.model = model
+    Parameters
+    ----------
+    model : Model
+    options : ParseOptions
+    tree_score : TreeFamily, its class or its name, optional
+        A score of whole trees, added to the model's (`bbparse.factors.TreeFamily`).
+
+    Raises
+    ------
+    ModelError, FactorError, ConfigError
+        If the model cannot do what the options ask for, or there are no such rules.
+    """
+
+    def __init__(
+        self, model: Model, options: ParseOptions = USUAL, tree_score: AnyTreeFamily | None = None
+    ) -> None:
+        check_type("options", options, ParseOptions, "ParseOptions", ProblemError)
+        if options.language is not None:
+            model, options = model_for(model, options.language), replace(options, language=None)
+        if options.members is not None:
+            model = model.with_members(options.members)
+        if options.projective is not None:
+            if model.config.projective and not options.projective:
+                raise ModelError(
+                    "the model was trained on projective trees and cannot draw crossing arcs: train"
+                    " one with --projective no"
+                )
+            model = model.with_projective(options.projective)
+        self.model, self.options, self.tree_score = model, options, tree_score
+        self.rules = rules_for(options.valid, model.labeller)
+        self.calibration = Calibration.of(model) if options.confidence else None
+        self.spans = None if options.spans is None else Spans.parsed(options.spans)
+        self.edges: EdgeFamily | None = None  # that graphs must have
+        self.families = _tree_families(model, tree_score)
+        if options.enhanced:
+            model.needed_enhancer()
+        if options.edges is not None:
+            self.edges = EdgeFamily(options.edges, model.needed_enhancer(), self.rules)
+            self.families = *self.families, self.edges
+        self._of_language: dict[str, Self] = {}
 
     @classmethod
     def train(
@@ -99,170 +159,277 @@ class Parser:
         cls,
         path: str | os.PathLike[str],
         factors: Iterable[str | type[FactorFamily] | FactorFamily] = (),
-    ) -> Parser:
-        """Read a model file; see `bbparse.models.model_file.load_model`."""
-        model = load_model(path, factors)
-        if model.languages is not None and cls is Parser:
-            from bbparse.parser.polyglot import PolyglotParser
-
-            return PolyglotParser(model)
-        return cls(model)
+        options: ParseOptions = USUAL,
+        **changes: Any,
+    ) -> Self:
+        """Read a model file (`bbparse.models.model_file.load_model`), to parse under options."""
+        return cls(load_model(path, factors), replace(options, **changes))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.model,)  # everything else is made from the model
+        # everything else is made from these
+        return type(self), (self.model, self.options, self.tree_score)
 
-    def needed_tokenizer(self) -> TextTokenizer:
-        """Return the tokenizer for running text; raises `ModelError` if the model has none."""
-        return self.model.needed_tokenizer()
-
-    def with_projective(self, projective: bool) -> Self:
-        """Return this parser for projective or crossing trees; see `Model.with_projective`."""
-        model = self.model.with_projective(projective)
-        return self if model is self.model else type(self)(model)
-
-    def with_members(self, members: int) -> Self:
-        """Return a faster parser that uses fewer networks; see `Model.with_members`."""
-        model = self.model.with_members(members)
-        return self if model is self.model else type(self)(model)
-
-    def with_language(self, language: str) -> Parser:
-        """Return the parser of a language; `ModelError` if the model is for one language only."""
-        raise ModelError(f"the model knows no languages, expected one that does for {language!r}")
+    def with_options(
+        self,
+        options: ParseOptions | None = None,
+        *,
+        tree_score: AnyTreeFamily | None = None,
+        **changes: Any,
+    ) -> Self:
+        """Return a parser with the same model under other options, or with some of them changed."""
+        if options is None and tree_score is None and not changes:
+            return self
+        check_type("options", options or USUAL, ParseOptions, "ParseOptions", ProblemError)
+        given = replace(options or self.options, **changes)
+        return type(self)(self.model, given, tree_score or self.tree_score)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a model file atomically."""
         save_model(self.model, path)
 
-    def tagged(self, sentence: Sentence) -> Sentence:
-        """Return a sentence with tags; see `Model.tagged`."""
-        return self.model.tagged(sentence)
+    # ---- languages and tags --------------------------------------------------------------------
+
+    def of_language(self, code: str) -> Self:
+        """Return the parser of a language; this one if it is unknown or has no model here."""
+        if code not in self._of_language:
+            model = model_of(self.model, code)
+            is_own = model is self.model
+            own = self if is_own else type(self)(model, self.options, self.tree_score)
+            self._of_language[code] = own
+        return self._of_language[code]
+
+    def _by_language(self, sentences: Iterable[Sentence]) -> Iterable[tuple[Self, Iterable[Any]]]:
+        """Return sentences in groups, each with the parser of their language."""
+        if self.model.languages is None:
+            return [(self, sentences)]
+        return groupby(sentences, lambda sentence: self.of_language(language_of(sentence)))
+
+    def needed_tokenizer(self) -> TextTokenizer:
+        """Return the tokenizer for running text; raises `ModelError` if the model has none."""
+        if self.model.languages is None:
+            return self.model.needed_tokenizer()
+        return PolyglotTokenizer(self)
 
     def tag(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
         """Yield sentences with tags, a batch at a time; see `Model.tag`."""
-        return self.model.tag(sentences)
+        for own, group in self._by_language(sentences):
+            yield from own.model.tag(group)
+
+    def tagged(self, sentence: Sentence) -> Sentence:
+        """Return a sentence with tags; see `Model.tag`."""
+        return next(self.tag([sentence]))
+
+    # ---- one sentence --------------------------------------------------------------------------
 
     def problem(
         self, sentence: Sentence, prune: int | None = None, margin: float | None = None
     ) -> Problem:
         """Return the scored problem of a sentence; see `bbparse.models.scoring.problem_maker`."""
-        return self.model.maker([sentence], prune, margin)[0].problem
-
-    def steps(self, options: ParseOptions = USUAL, **more: Any) -> Steps:
-        """Return the steps of parsing under these options, which are those of `parse_all`."""
-        return Steps.of(self.model, options, **more)
-
-    def solve(self, sentence: Sentence, options: ParseOptions = USUAL, **changes: Any) -> Solution:
-        """Solve a sentence's problem and return the solution with its statistics.
-
-        If the candidate arcs contain fewer than ``k_best`` trees, pruning is relaxed: first the
-        margin is dropped, then the limit on heads. So fewer trees are returned only if no more
-        exist. Parameters are those of `parse`.
-        """
-        steps = self.steps(options, valid="none", **changes)
-        _, parse, _ = steps.with_deadline().best_trees(sentence, partial(steps.score, sentence))
-        return parse.solution
-
-    def parse(
-        self, sentence: Sentence, options: ParseOptions = USUAL, **changes: Any
-    ) -> list[ScoredTree]:
-        """Return the k best trees of a sentence, best first.
-
-        Parameters
-        ----------
-        sentence : Sentence
-            Its heads and labels are ignored unless ``keep_heads`` is True.
-        options : ParseOptions
-        changes
-            Options by name, and `tree_score`, `until` and `threads` of `parse_all`.
-        """
-        return next(self.parse_all([sentence], options, **changes)).trees
+        ((own, group),) = self._by_language([sentence])
+        return own.model.maker([*group], prune, margin)[0].problem
 
     def labels(self, sentence: Sentence, heads: Ints) -> list[str]:
         """Return the labels of a tree, int32[n + 1] heads; empty if the model has no labels."""
-        if self.model.labeller is None:
+        ((own, _),) = self._by_language([sentence])
+        if own.model.labeller is None:
             return []
         n, tree = sentence.n_words, np.array([0, *heads[1:]], np.int32)
         if tree.shape != (n + 1,) or tree.min() < 0 or tree.max() > n:
             raise ProblemError(f"heads are {heads!r:.60}, expected {n + 1} from 0 to {n}")
-        (scored,) = self.model.maker([sentence])
-        return self.model.labels_of(scored, tree)
+        return own.model.labels_of(own.model.maker([sentence])[0], tree)
+
+    def parse(
+        self, sentence: Sentence, options: ParseOptions | None = None, **more: Any
+    ) -> list[ScoredTree]:
+        """Return the k best trees of a sentence, best first; arguments are those of `parse_all`."""
+        return next(self.parse_all([sentence], options, **more)).trees
+
+    # ---- batches -------------------------------------------------------------------------------
 
     def parse_all(
         self,
         sentences: Iterable[Sentence],
-        options: ParseOptions = USUAL,
+        options: ParseOptions | None = None,
         *,
         threads: int = 1,
         tag: bool = False,
-        **more: Any,
+        until: Deadline = NO_DEADLINE,
+        restrict: Restriction | None = None,
+        reasons: bool = True,
+        **changes: Any,
     ) -> Iterator[Parse]:
-        """Parse many sentences, in order, with labels and validity rules; yield a `Parse` for each.
+        """Parse sentences, in order, with labels and validity rules; yield a `Parse` for each.
+
+        If the candidate arcs contain fewer than ``k_best`` trees, pruning is relaxed: first the
+        margin is dropped, then the limit on heads. So fewer trees are returned only if no more
+        exist. Validity rules that given heads break, or that no tree with them satisfies, are
+        reported with the tree.
 
         Parameters
         ----------
         sentences : iterable of Sentence
-            Read only a little ahead.
-        options : ParseOptions
+            Read only a little ahead. Their heads and labels are ignored unless ``keep_heads`` is
+            True.
+        options : ParseOptions, optional
+            In place of the parser's own.
         threads : int
             Number of threads that parse batches. Python code, a fifth of the work, runs in one
             thread at a time; ``bbparse parse`` uses processes instead.
         tag : bool
             Tag words without tags first, as `Model.tag` does.
-        tree_score : TreeFamily, its class or its name, optional
-            A score of whole trees, added to the model's (`bbparse.factors.TreeFamily`).
-        until : Deadline, optional
+        until : Deadline
             Deadline for all sentences together.
-        more
-            Options by name.
-        """
-        check_options({"threads": threads}, ProblemError)
-        steps = self.steps(options, tags=tag, **more)
-        if steps.options.keep_heads or steps.has_constraints:
-            for sentence in self.model.tag(sentences) if tag else sentences:
-                n, given = sentence.n_words, sentence
-                if not steps.options.keep_heads:
-                    given = replace(sentence, heads=[NO_HEAD] * n, deprels=["_"] * n)
-                yield steps.with_deadline().parse_around(given)._replace(sentence=sentence)
-            return
-        groups = batches(sentences, together=steps.options.prune != 0)
-        for parses, error in map_in_threads(partial(_tried, steps), groups, threads):
-            yield from parses
-            if error is not None:
-                raise error
-
-    def parse_around(
-        self,
-        sentences: Iterable[Sentence],
-        options: ParseOptions = USUAL,
-        *,
-        restrict: Restriction | None = None,
-        reasons: bool = True,
-        **more: Any,
-    ) -> Iterator[Parse]:
-        """Parse sentences one by one, keeping the heads and labels that they have.
-
-        Words with head -1 get a head. Validity rules that the given arcs break, or that no tree
-        with them satisfies, are reported with the tree.
-
-        Parameters
-        ----------
-        sentences : iterable of Sentence
-        options : ParseOptions
         restrict : callable, optional
             Called with the problem of each sentence; returns a restricted problem, in which it may
             forbid arcs or add factors. It raises `ProblemError` if that is impossible.
         reasons : bool
             Name the contradictory heads in an error.
-        more
-            As in `parse_all`.
+        changes
+            Options by name, and `tree_score`.
 
         Raises
         ------
         TreebankError
-            If no tree has all these heads; the message names those that contradict each other.
+            If no tree has all heads to keep; the message names those that contradict each other.
         """
-        steps = self.steps(options, **more)
-        return (steps.with_deadline().parse_around(one, restrict, reasons) for one in sentences)
+        check_options({"threads": threads}, ProblemError)
+        check_type("until", until, Deadline, "a Deadline", ProblemError)
+        parser = self.with_options(options, **changes)
+        for own, group in parser._by_language(sentences):
+            work = partial(own._tried, tag=tag, until=until, restrict=restrict, reasons=reasons)
+            groups = batches(group, together=own.options.prune != 0)
+            for parses, error in map_in_threads(work, groups, threads):
+                yield from parses
+                if error is not None:
+                    raise error
+
+    def _tried(self, batch: list[Sentence], **how: Any) -> tuple[list[Parse], BBParseError | None]:
+        """Parse a batch up to the first sentence that fails; return the parses and the error."""
+        parses: list[Parse] = []
+        try:
+            return self._parsed(batch, **how), None
+        except BBParseError as failure:  # parsing one by one shows which sentence failed
+            try:
+                for sentence in batch:
+                    parses += self._parsed([sentence], **how)
+            except BBParseError as error:  # raised after the sentences before it are returned
+                return parses, error
+            return parses, failure
+
+    def _parsed(
+        self,
+        batch: Sequence[Sentence],
+        tag: bool,
+        until: Deadline,
+        restrict: Restriction | None,
+        reasons: bool,
+    ) -> list[Parse]:
+        """Parse a batch: tag, score, decode and make the graphs of all sentences together."""
+        if tag:
+            batch = [*self.model.tag(batch)]
+        search = partial(Search, self, until=until, restrict=restrict, reasons=reasons)
+        if self.takes_all_arcs:
+            parses = [search(sentence).parse() for sentence in batch]
+        else:
+            given = [*map(given_heads, batch)] if self.options.keep_heads else ()
+            scored, parses = self.model.maker(batch, self.options.prune, None, given), []
+            found: Iterable[Parse | None] = repeat(None, len(batch))
+            if restrict is None and self.needs_no_search(until.left() / len(batch)):
+                found = self.best_of_batch(scored)
+            for i, best in enumerate(found):
+                if best is None or self._breaks_rules(best):
+                    best = search(batch[i]).parse(scored[i])
+                elif self.calibration is not None:
+                    best = self.rated(scored[i], best)
+                parses.append(best)
+        self.add_graphs(parses)
+        return parses
+
+    def add_graphs(self, parses: Sequence[Parse]) -> None:
+        """Add the enhanced graphs of the trees of parses, if they are wanted."""
+        is_wanted = self.options.enhanced is not False or self.edges is not None
+        if self.model.enhancer is not None and is_wanted:
+            for parse, graphs in zip(parses, graphs_of(parses, self.model.enhancer)):
+                parse.graphs = graphs
+
+    @property
+    def has_constraints(self) -> bool:
+        """True if trees must have spans, or their graphs edges, which may leave none."""
+        has_spans = self.spans is not None and self.spans.weight is None
+        return has_spans or self.edges is not None
+
+    @property
+    def takes_all_arcs(self) -> bool:
+        """True if price and cut solves the problem of all arcs and grandchildren, unpruned."""
+        maker = self.model.maker
+        if self.options.prune or self.families or maker.families or maker.scorer is None:
+            return False
+        kinds = set(maker.scorer.features.kinds)
+        return maker.config.model.solver == "price-and-cut" and kinds == {"arc", "grandchild"}
+
+    def needs_no_search(self, seconds: float = math.inf) -> bool:
+        """Return True if the best trees of sentences are those of charts, unless rules forbid.
+
+        There are as many ``seconds`` for each of them, or fewer by the options.
+        """
+        options, maker, limit = self.options, self.model.maker, self.options.time_limit
+        return (
+            min(seconds, math.inf if limit is None else limit) >= _AT_ONCE
+            and options.k_best == 1
+            and not (options.keep_heads or self.families or self.spans or maker.families)
+            and maker.network is not None
+            and self.model.labeller in (None, maker.network)
+            and maker.config.method.get("backbone") == GRANDSIB.name
+        )
+
+    def best_of_batch(self, scored: ScoredBatch) -> Iterator[Parse | None]:
+        """Yield the best trees of sentences, found all at once; None if a search has to."""
+        # both are of the network
+        linear, scores = cast(ScoredArcs, scored.linear), cast(BatchScores, scored.scores)
+        ptr = np.append(0, np.cumsum(linear.n_words))
+        found = linear.best_trees(scored.kind[1])
+        heads, proved = np.insert(found.heads, ptr[:-1], -1), np.ones(len(ptr), np.bool_)
+        labels: list[str] = []
+        if self.model.labeller is not None:
+            words = np.arange(1, ptr[-1] + 1) - np.repeat(ptr[:-1], linear.n_words)
+            labels = scores.best_labels(BatchArcs(ptr, found.heads, words.astype(np.int32)))
+        rows = zip(
+            scored.sentences, *(column.tolist() for column in (ptr[:-1], ptr[1:], *found[2:]))
+        )
+        for i, (sentence, a, b, score, edges, is_settled) in enumerate(rows):
+            if not is_settled:
+                yield None
+                continue
+            one, stats = slice(i, i + 1), {**_AT_ROOT, "edges": edges, "upper_bound": score}
+            solution = Solution(
+                heads[np.newaxis, a + i : b + i + 1],
+                found.arcs[np.newaxis, a:b],
+                found.scores[one],
+                found.scores[one],
+                proved[one],
+                "optimal",
+                stats,
+            )
+            yield Parse(sentence, solution, [labels[a:b]] if labels else [])
+
+    def _breaks_rules(self, best: Parse) -> bool:
+        if self.rules is None:
+            return False
+        ((_, *heads),), (labels,) = best.solution.heads.tolist(), best.labels
+        return bool(RuledSentence(self.rules, best.sentence).faults(heads, labels, True))
+
+    # ---- confidence ----------------------------------------------------------------------------
+
+    def rated(self, scored: Scored, parse: Parse, deadline: Deadline = NO_DEADLINE) -> Parse:
+        """Return a parse with the probabilities of its arcs and trees, if they are requested."""
+        if self.calibration is None:
+            return parse
+        trees = zip(parse.solution.arcs, parse.labels or [[]] * len(parse.solution))
+        confidences = [
+            self.calibration(evidence_of(self.model, scored, arcs, labels))
+            for arcs, labels in deadline.through(trees)
+        ]
+        return replace(parse.first(len(confidences)), confidences=confidences)
 
     def calibrate(self, sentences: Iterable[Sentence]) -> Flags:
         """Calibrate the model's confidence on gold trees that it was not trained on.
@@ -275,27 +442,23 @@ class Parser:
 
     def calibration_data(self, sentences: Iterable[Sentence]) -> Iterator[GoldEvidence]:
         """Yield the calibration features of each sentence's best tree, and which arcs are right."""
-        steps = self.steps(node_limit=200)
+        parser = self.with_options(ParseOptions(node_limit=200))
         for batch in batches(sentences):
             # Without a tagger, sentences stay as they are: one without tags must not end training.
             tagged = batch if self.model.tagger is None else list(self.model.tag(batch))
             for gold, scored in zip(batch, self.model.maker(tagged)):
-                score = partial(steps.score, scored.sentence)
-                scored, parse, _ = steps.best_trees(scored.sentence, score, scored)
+                scored, parse, _ = Search(parser, scored.sentence).best_trees(scored)
                 if len(parse.solution):
                     labels = parse.labels[0] if parse.labels else []
                     yield gold_evidence(self.model, scored, parse.solution.arcs[0], labels, gold)
 
 
-def _tried(steps: Steps, batch: list[Sentence]) -> tuple[list[Parse], BBParseError | None]:
-    """Parse a batch up to the first sentence that fails; return the parses and the error."""
-    try:
-        return steps.parse_batch(batch), None
-    except BBParseError as failure:  # parsing one by one shows which sentence failed
-        parses: list[Parse] = []
-        try:
-            for sentence in batch:
-                parses += steps.parse_batch([sentence])
-        except BBParseError as error:  # raised after the sentences before it are returned
-            return parses, error
-        return parses, failure
+def _tree_families(model: Model, extra: AnyTreeFamily | None) -> tuple[TreeFamily, ...]:
+    """Return the tree families of a model, and an extra one."""
+    own = tuple(family for family in model.maker.families if isinstance(family, TreeFamily))
+    if extra is None:
+        return own
+    *_, family = load_families([*own, extra])
+    if not isinstance(family, TreeFamily):
+        raise FactorError(f"tree_score is the family {family.name!r}, expected a TreeFamily")
+    return *own, family

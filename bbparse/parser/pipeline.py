@@ -11,7 +11,7 @@ from bbparse.models import DEFAULT_MODEL
 from bbparse.models.factors.family import FactorFamily
 from bbparse.models.model import card
 from bbparse.parser.document import Document, ParsedSentence
-from bbparse.parser.parse import USUAL, ParseOptions
+from bbparse.parser.parse import ParseOptions
 from bbparse.parser.parser import Parser
 from bbparse.runtime.errors import ModelError, TreebankError
 from bbparse.runtime.options import check_type
@@ -27,6 +27,7 @@ _COLUMNS = ("form", "UPOS", "XPOS", "lemma", "FEATS")
 def load(
     model: str | os.PathLike[str] = DEFAULT_MODEL,
     factors: Iterable[str | type[FactorFamily] | FactorFamily] = (),
+    **options: Any,
 ) -> Pipeline:
     """Read a model and return a pipeline that parses with it.
 
@@ -37,6 +38,8 @@ def load(
     factors : iterable of families, optional
         Factor families of the model that no installed package provides: classes, or
         ``"module:Class"``. A model file alone never makes Python import code.
+    options
+        Options by name, for all that it parses: the fields of `ParseOptions`.
 
     Raises
     ------
@@ -54,7 +57,7 @@ def load(
         for word in doc[0]:
             print(word.form, word.head, word.label)
     """
-    return Pipeline(Parser.load(model, factors))
+    return Pipeline(Parser.load(model, factors, **options))
 
 
 class Pipeline:
@@ -72,7 +75,7 @@ class Pipeline:
     def __call__(
         self,
         text: str | Sentence | Iterable[Sentence] | Sequence[Token] | Iterable[Sequence[Token]],
-        options: ParseOptions = USUAL,
+        options: ParseOptions | None = None,
         *,
         split: Split = "text",
         threads: int = 1,
@@ -113,7 +116,7 @@ class Pipeline:
     def pipe(
         self,
         texts: Iterable[Sentence | str | Sequence[Token]],
-        options: ParseOptions = USUAL,
+        options: ParseOptions | None = None,
         *,
         split: Split = "text",
         **more: Any,

@@ -14,7 +14,7 @@ from bbparse.models.model import Model
 from bbparse.models.scoring.arc_network import BatchArcs
 from bbparse.neural.ragged import batches
 from bbparse.parser.confidence import NOTE
-from bbparse.parser.parse import Parse, ParseOptions
+from bbparse.parser.parse import Parse
 from bbparse.parser.parser import Parser
 from bbparse.runtime.errors import ModelError, TreebankError
 from bbparse.runtime.output import writing
@@ -79,7 +79,7 @@ def label_text(teacher: Parser, sources: Sequence[str], path: Path, digest: str)
     """
     if path.exists():
         return Silver(path, digest)
-    options = ParseOptions(confidence=NOTE in teacher.model.notes, enhanced=False)
+    teacher = teacher.with_options(confidence=NOTE in teacher.model.notes, enhanced=False)
     style = Style(1)
     part = path.with_name(path.name + ".part")
     with writing(part):
@@ -90,8 +90,7 @@ def label_text(teacher: Parser, sources: Sequence[str], path: Path, digest: str)
                     continue
                 file.write(f"{_SECTION}{number}\n".encode())
                 for batch in batches(section):
-                    tagged = [*teacher.tag(batch)]
-                    parses = [*teacher.parse_all(tagged, options)]
+                    parses = [*teacher.parse_all(batch, tag=True)]
                     for parse, likely in zip(parses, likely_lines(teacher.model, parses)):
                         text = as_conllu(parse.sentence, parse.trees, parse.status, style)
                         file.write((likely + text).encode())

@@ -12,7 +12,7 @@ import numpy as np
 
 from bbparse.core import Problem, Solution
 from bbparse.models.scoring.labeller import Labelling
-from bbparse.models.scoring.problem_maker import ProblemMaker, Scored
+from bbparse.models.scoring.problem_maker import Scored
 from bbparse.parser.parse import Parse
 from bbparse.parser.validity.check import RuledSentence
 from bbparse.parser.validity.constraints import Candidates
@@ -22,7 +22,6 @@ from bbparse.runtime.arrays import Float64s, Ints
 from bbparse.runtime.deadline import Deadline
 from bbparse.runtime.errors import ModelError, TreebankError
 from bbparse.treebank import Sentence
-from bbparse.treebank.sentence import given_heads
 from bbparse.treebank.trees import crossing_words
 
 #: A constraint on the trees of a sentence besides its heads: maps a problem to a restricted one.
@@ -55,20 +54,6 @@ def no_tree(scored: Scored, solution: Solution, complete: bool, restricted: bool
     kind = "projective tree" if scored.problem.projective else "tree"
     and_more = " and satisfies the constraints" if restricted else ""
     return TreebankError(f"{where} {kind} with one root has all fixed heads{and_more}{conflict}")
-
-
-def scored_around(
-    maker: ProblemMaker,
-    sentence: Sentence,
-    restrict: Restriction | None = None,
-    prune: int | None = None,
-    margin: float | None = None,
-) -> Scored:
-    """Return the scored sentence whose trees have all its heads; these are always candidates."""
-    heads = given_heads(sentence)
-    (scored,) = maker([sentence], prune, margin, [heads])
-    problem = scored.problem.with_heads(heads)
-    return replace(scored, problem=problem if restrict is None else restrict(problem))
 
 
 def rules_for(valid: str | Rules | None, labeller: Labelling | None) -> Rules | None:
@@ -130,7 +115,7 @@ def valid_parse(
     if len(solution) < len(broken) and solution.status not in ("optimal", "gap"):
         # A limit was reached before the search found as many trees.
         proved = parse.solution.proved & ~np.logical_or.accumulate([bool(own) for own in faults])
-        solution = replace(parse.solution, proved=proved, status=solution.status)
-        return parse._replace(solution=solution)
+        parse.solution = replace(parse.solution, proved=proved, status=solution.status)
+        return parse
     solution.stats["rounds"] = valid.rounds
     return Parse(scored.sentence, solution, valid.labels, valid.faults)

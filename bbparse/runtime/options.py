@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import inf
 from numbers import Integral, Real
-from types import MappingProxyType
+from types import MappingProxyType, UnionType
 from typing import Any, NamedTuple
 
 from bbparse.runtime.errors import BBParseError, ConfigError
@@ -72,7 +72,7 @@ def check_number(
 def check_type(
     name: str,
     value: Any,
-    kind: type | tuple[type, ...],
+    kind: type | UnionType | tuple[type, ...],
     expected: str,
     error: type[BBParseError] = ConfigError,
 ) -> None:

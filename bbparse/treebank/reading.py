@@ -342,12 +342,25 @@ _EMPTY_ID = re.compile(r"(0|[1-9][0-9]{0,17})\.([1-9][0-9]*)")
 
 
 def _check_columns(line: int, comment: str) -> None:
-    """Check the names of the columns of CoNLL-U Plus, if a comment has them."""
-    if comment.startswith(_COLUMNS_OF_PLUS):
-        names = comment.partition("=")[2].split()
-        if tuple(names[:N_COLUMNS]) != COLUMN_NAMES:
-            expected = " ".join(COLUMN_NAMES)
-            raise _Malformed(line, f"global.columns is {names!r:.60}, expected {expected}")
+    """Check the names of the columns of CoNLL-U Plus in a comment."""
+    names = comment.partition("=")[2].split()
+    if tuple(names[:N_COLUMNS]) != COLUMN_NAMES:
+        expected = " ".join(COLUMN_NAMES)
+        raise _Malformed(line, f"global.columns is {names!r:.60}, expected {expected}")
+
+
+def _hint(lines: list[str], line: int, complete: bool) -> str:
+    """Say what may be wrong with a line of more or fewer columns."""
+    content = lines[line]
+    if "\r" in content.rstrip("\r"):
+        return " (lines end in carriage returns alone, expected line feeds)"
+    if any(other.startswith(_COLUMNS_OF_PLUS) for other in lines):
+        return f" (of CoNLL-U Plus, keep the first {N_COLUMNS} columns)"
+    if line == len(lines) - 1 and not complete:
+        return " (the file ends in this line)"
+    if "\t" not in content and len(content.split()) >= N_COLUMNS:
+        return " (columns are separated by tabs, not by spaces)"
+    return ""
 
 
 def _words(lines: list[str], *, complete: bool) -> tuple[list[list[str]], list[int]]:
@@ -357,20 +370,13 @@ def _words(lines: list[str], *, complete: bool) -> tuple[list[list[str]], list[i
     range_line = range_end = 0
     for line, content in enumerate(lines):
         if content.startswith("#"):
-            _check_columns(line, content)
+            if content.startswith(_COLUMNS_OF_PLUS):
+                _check_columns(line, content)
             continue
         row = content.split("\t")
         text, n = row[0], len(words)
         if len(row) != N_COLUMNS:
-            hint = ""
-            if "\r" in content.rstrip("\r"):
-                hint = " (lines end in carriage returns alone, expected line feeds)"
-            elif any(other.startswith(_COLUMNS_OF_PLUS) for other in lines):
-                hint = f" (of CoNLL-U Plus, keep the first {N_COLUMNS} columns)"
-            elif line == len(lines) - 1 and not complete:
-                hint = " (the file ends in this line)"
-            elif len(row) == 1 and len(content.split()) >= N_COLUMNS:
-                hint = " (columns are separated by tabs, not by spaces)"
+            hint = _hint(lines, line, complete)
             raise _Malformed(line, f"expected {N_COLUMNS} columns, found {len(row)}{hint}")
         if text == str(n + 1):
             words.append(row)

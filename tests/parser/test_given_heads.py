@@ -109,4 +109,8 @@ def test_no_tree_among_likely_arcs_is_no_proof() -> None:
     for over, text in ((True, "no tree was found in time"), (False, "no projective tree")):
         until = Deadline.after(0.0 if over else 600.0)
         with pytest.raises(TreebankError, match=text):
-            list(parser.parse_around([sentence], restrict=without_heads_of_one, until=until))
+            list(
+                parser.parse_all(
+                    [sentence], keep_heads=True, restrict=without_heads_of_one, until=until
+                )
+            )

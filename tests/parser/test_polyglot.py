@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bbparse.apps.corpus.files import FileOptions, FileParser, answers
+from bbparse.apps.corpus.files import FileOptions, answers, parse_section, read_sections
 from bbparse.models import MODELS
 from bbparse.models.configuration import Configuration
 from bbparse.models.learning.train import TextModels
@@ -19,7 +19,6 @@ from bbparse.models.model_file import load_base, load_model, model_bytes, model_
 from bbparse.neural.embeddings import fit_base, fit_encoder
 from bbparse.parser.parser import Parser
 from bbparse.parser.pipeline import Pipeline
-from bbparse.parser.polyglot import PolyglotParser
 from bbparse.runtime.errors import ModelError, ProblemError
 from bbparse.text.languages import Languages
 from bbparse.text.raw import plain_text
@@ -83,15 +82,18 @@ def models(
 
 
 @pytest.fixture
-def parser(models: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> PolyglotParser:
+def parser(models: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> Parser:
     found = MODELS.files()
     monkeypatch.setattr(type(MODELS), "files", lambda self: {**found, **models})
-    loaded = Parser.load("joint")
-    assert isinstance(loaded, PolyglotParser)
-    return loaded
+    return Parser.load("joint")
 
 
-def test_each_paragraph_has_the_model_of_its_language(parser: PolyglotParser) -> None:
+def joint(parser: Parser) -> Parser:
+    """The parser as if it knew no languages."""
+    return Parser(replace(parser.model, languages=None))
+
+
+def test_each_paragraph_has_the_model_of_its_language(parser: Parser) -> None:
     english = plain_text(toy.sentences()[:3])
     rotten = plain_text(other()[:3])
     text = f"{rotten}\n\n{english}\n\n{rotten}"
@@ -100,7 +102,7 @@ def test_each_paragraph_has_the_model_of_its_language(parser: PolyglotParser) ->
     told = [line for s in doc for line in s.sentence.lines if line.startswith("# language")]
     assert told[0] == told[-1] == "# language = rot" and len(told) == len(doc)
     assert "# language = en (joint model)" in told
-    alone = {"rot": Pipeline(Parser.load("rotten")), "en": Pipeline(Parser(parser.model))}
+    alone = {"rot": Pipeline(Parser.load("rotten")), "en": Pipeline(joint(parser))}
     parts = [alone["rot"](rotten), alone["en"](english), alone["rot"](rotten)]
     trees = [(s.heads, s.labels, s.sentence.upos) for part in parts for s in part]
     assert [(s.heads, s.labels, s.sentence.upos) for s in doc] == trees
@@ -110,43 +112,47 @@ def test_each_paragraph_has_the_model_of_its_language(parser: PolyglotParser) ->
     bare = [Sentence.from_words(s.forms) for s in other()[:3]]
     expected = [s.heads for s in alone["en"](bare)]
     assert [s.heads for s in nlp(bare)] == expected
+    assert [p.trees[0].heads for p in parser.parse_all(sentences, language="zh")] != [
+        t[0] for t in trees
+    ]
     again = pickle.loads(pickle.dumps(parser))
     assert [(s.heads, s.labels) for s in Pipeline(again)(text)] == [t[:2] for t in trees]
 
 
-def test_one_sentence_at_a_time(parser: PolyglotParser) -> None:
+def test_one_sentence_at_a_time(parser: Parser) -> None:
     (sentence,) = [s.sentence for s in Pipeline(parser)(plain_text(other()[:1]))][:1]
     own = Parser.load("rotten")
     assert parser.tagged(sentence).upos == own.tagged(sentence).upos
-    heads = own.solve(sentence).heads[0]
-    assert np.array_equal(parser.solve(sentence).heads[0], heads)
+    heads = np.array([-1, *own.parse(sentence)[0].heads])
+    assert parser.parse(sentence) == own.parse(sentence)
     assert parser.labels(sentence, heads) == own.labels(sentence, heads)
     assert parser.problem(sentence).arc_score.tolist() == own.problem(sentence).arc_score.tolist()
     fixed = replace(sentence, heads=[-1] * sentence.n_words, deprels=["_"] * sentence.n_words)
-    (around,) = parser.parse_around([fixed])
+    (around,) = parser.parse_all([fixed], keep_heads=True)
     assert around.trees[0].heads == tuple(heads[1:])
 
 
-def test_a_language_that_is_given(parser: PolyglotParser) -> None:
+def test_a_language_that_is_given(parser: Parser) -> None:
     for name in ("rot", "rotten"):
-        chosen = parser.with_language(name)
-        assert type(chosen) is Parser and chosen.model.languages is None
-    assert parser.with_language("zh").model is parser.model  # not installed
+        chosen = parser.with_options(language=name)
+        assert chosen.model.languages is None and chosen.model.maker is not parser.model.maker
+    own = parser.with_options(language="zh").model  # not installed
+    assert own.languages is None and own.maker is parser.model.maker
     with pytest.raises(
         ModelError, match=r"language 'xx' is unknown, expected one of en \(anglish\)"
     ):
-        parser.with_language("xx")
+        parser.with_options(language="xx")
     with pytest.raises(ModelError, match="the model knows no languages"):
-        Parser.load("rotten").with_language("en")
-    few = parser.with_members(1).with_projective(True)
-    assert isinstance(few, PolyglotParser) and few.parser_of("rot").model.config.projective
+        Parser.load("rotten", language="en")
+    few = parser.with_options(members=1, projective=True)
+    assert few.of_language("rot").model.config.projective
 
 
-def test_other_models_have_the_limit_on_parts(parser: PolyglotParser) -> None:
+def test_other_models_have_the_limit_on_parts(parser: Parser) -> None:
     parser.model.maker = replace(parser.model.maker, max_parts=1)
     (sentence,) = [s.sentence for s in Pipeline(Parser.load("rotten"))(other()[:1])]
     with pytest.raises(ProblemError, match="too many parts"):
-        parser.with_language("rot").problem(sentence)
+        parser.with_options(language="rot").problem(sentence)
 
 
 def test_models_keep_their_languages(models: dict[str, Path]) -> None:
@@ -164,17 +170,21 @@ def test_models_keep_their_languages(models: dict[str, Path]) -> None:
         Languages(dict(reversed(again.languages.models.items())), model.languages.table)
 
 
+def parsed(parser: Parser, path: Path) -> str:
+    """What becomes of a file."""
+    sections = read_sections([str(path)], parser.needed_tokenizer, None)
+    work = partial(parse_section, parser=parser, settings=FileOptions())
+    return "".join(answer.text for _, answer in answers(work, sections, 1))
+
+
 @pytest.mark.parametrize("language", [None, "rot", "anglish"])
-def test_files(parser: PolyglotParser, language: str | None, tmp_path: Path) -> None:
+def test_files(parser: Parser, language: str | None, tmp_path: Path) -> None:
     path = tmp_path / "in.txt"
     path.write_text(f"{plain_text(other()[:2])}\n\n{plain_text(toy.sentences()[:2])}\n")
-    work = FileParser(parser, FileOptions(language=language))
-    text = "".join(answer.text for _, answer in answers(work, work.sections([str(path)]), 1))
+    text = parsed(parser.with_options(language=language), path)
     told = set(line for line in text.splitlines() if line.startswith("# language"))
     both = {"# language = rot", "# language = en (joint model)"}
     assert told == (set() if language else both)
     if language:
-        own = Parser.load("rotten") if language == "rot" else Parser(parser.model)
-        alone = FileParser(own)
-        found = answers(alone, alone.sections([str(path)]), 1)
-        assert text == "".join(answer.text for _, answer in found)
+        own = Parser.load("rotten") if language == "rot" else joint(parser)
+        assert text == parsed(own, path)

@@ -15,7 +15,7 @@ from bbparse.models.scoring.arc_network import BatchArcs, ScoredArcs
 from bbparse.models.scoring.batch_kernels import QUANTUM, part_words
 from bbparse.parser.parse import Parse
 from bbparse.parser.parser import Parser
-from bbparse.parser.steps import Steps
+from bbparse.parser.search import Search
 from bbparse.treebank import Sentence
 from tests import toy
 
@@ -43,17 +43,15 @@ def content(parse: Parse) -> list[Any]:
 def by_search(parser: Parser, monkeypatch: pytest.MonkeyPatch, **options: Any) -> list[Any]:
     """Parse with a search for each sentence."""
     with monkeypatch.context() as patch:
-        patch.setattr(Steps, "needs_no_search", lambda *_: False)
+        patch.setattr(Parser, "needs_no_search", lambda *_: False)
         return [content(parse) for parse in parser.parse_all(SENTENCES, **options)]
 
 
 def searched(parser: Parser, monkeypatch: pytest.MonkeyPatch, **options: Any) -> tuple[Any, ...]:
     """Return the parses of the sentences, and for which of them a search was needed."""
-    done, search = [], Steps._searched
+    done, search = [], Search.parse
     with monkeypatch.context() as patch:
-        patch.setattr(
-            Steps, "_searched", lambda steps, s: done.append(s.sentence) or search(steps, s)
-        )
+        patch.setattr(Search, "parse", lambda one, s: done.append(one.sentence) or search(one, s))
         found = list(parser.parse_all(SENTENCES, **options))
     return found, [any(one is sentence for one in done) for sentence in SENTENCES]
 

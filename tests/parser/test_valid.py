@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bbparse.parser.parse import ParseOptions
 from bbparse.parser.pipeline import Pipeline
-from bbparse.parser.steps import Steps
+from bbparse.parser.search import Search
 from bbparse.parser.valid import rules_for
 from bbparse.parser.validity.check import RuledSentence
 from bbparse.parser.validity.conditions import ArcCondition
@@ -109,8 +108,8 @@ def test_which_rules(tmp_path: Path) -> None:
     [(0, []), (3, [3, 10, 0]), (None, [None, 10, 0]), (10, [10, 0]), (20, [20, 0])],
 )
 def test_pruning_is_never_tightened(prune: int | None, others: list[int | None]) -> None:
-    steps = Steps.of(toy.parser().model, ParseOptions(prune=prune))
-    assert [heads for heads, _ in steps.pruning(5)] == [prune, *others]
+    parser, sentence = toy.parser().with_options(prune=prune), toy.dev_sentences()[0]
+    assert [heads for heads, _ in Search(parser, sentence).pruning()] == [prune, *others]
 
 
 def test_pruning_is_loosened_before_a_rule_is_given_up() -> None:

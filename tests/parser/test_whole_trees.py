@@ -78,7 +78,7 @@ def test_a_model_has_tree_families() -> None:
         assert [family.name for family in read.model.maker.families] == ["siblings", "depth"]
         assert pickle.loads(pickle.dumps(read)).model.maker.families[1].name == "depth"
         sentence = next(s for s in toy.dev_sentences() if s.n_words < 9)
-        assert read.solve(sentence).stats["trees_scored"] > 0
+        assert next(read.parse_all([sentence])).solution.stats["trees_scored"] > 0
         told = explain(read, sentence)
         assert told.families == ["siblings", "depth"]
         with pytest.raises(FactorError, match="'depth' is given twice"):

@@ -45,14 +45,14 @@ def test_the_tags_of_a_tagger_have_them_and_others_do_not() -> None:
     assert list(parser.tag([tagged])) == [tagged]
     again = pickle.loads(pickle.dumps(tagged))
     assert again == tagged and again.likely_tags.names == tagged.likely_tags.names
-    # What is parsed by them is also explained and solved by them.
+    # What is parsed by them is also explained by them.
     (parse,) = parser.parse_all([tagged])
-    assert parser.solve(tagged).scores[0] == parse.solution.scores[0]
-    assert parser.solve(again).scores[0] == parse.solution.scores[0]
+    assert parser.parse(tagged)[0].score == parse.solution.scores[0]
+    assert parser.parse(again)[0].score == parse.solution.scores[0]
     bare = with_columns(tagged, upos=tagged.upos)
-    assert parser.solve(bare).scores[0] != parse.solution.scores[0]
+    assert parser.parse(bare)[0].score != parse.solution.scores[0]
     # Tags that were changed in place are those that count.
     again.upos[0] = "X"
     changed = with_columns(again, upos=again.upos)
     assert again.likely_tags is not None and changed.likely_tags is None
-    assert parser.solve(again).scores[0] == parser.solve(changed).scores[0]
+    assert parser.parse(again)[0].score == parser.parse(changed)[0].score

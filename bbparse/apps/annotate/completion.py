@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from bbparse.models.scoring.labeller import Labelling
 from bbparse.models.scoring.problem_maker import Scored
 from bbparse.parser.confidence import Calibration, evidence_of
 from bbparse.parser.edges import has_edges, named_edges, naming_edges
+from bbparse.parser.parse import ParseOptions
 from bbparse.parser.parser import Parser
 from bbparse.parser.valid import rules_for
 from bbparse.parser.validity.check import NO_ENTRY, tree_faults
@@ -67,14 +68,15 @@ class Completer:
         edges: str | None = None,
     ) -> None:
         self.calibration = Calibration.of(parser.model)
-        self.parser, self.spans, self.edges = parser, spans, edges
-        rules = rules_for(valid, parser.model.labeller)
-        self.rules = Rules(()) if rules is None else rules
+        self.rules = rules_for(valid, parser.model.labeller) or Rules(())
+        options = ParseOptions(
+            valid=self.rules, confidence=True, keep_heads=True, spans=spans, edges=edges
+        )
+        self.parser = self._crossing = parser.with_options(options)
         self.labels = () if parser.model.labeller is None else parser.model.labeller.labels
-        self._crossing = parser
         if parser.model.config.projective:
             # The network scores crossing arcs, too, and the annotator may fix one.
-            self._crossing = Parser(parser.model.with_crossing())
+            self._crossing = Parser(parser.model.with_projective(False), options)
 
     def best(self, sentence: Sentence, marks: Marks, k: int = 1) -> list[RatedTree]:
         """Return the k best trees under marks; arcs cross only if no other tree exists."""
@@ -96,19 +98,18 @@ class Completer:
         def restrict(problem: Problem) -> Problem:
             return problem.without_arcs(sorted(marks.forbidden))
 
-        key = self.edges
+        edges = self.parser.edges
+        key = _EDGES if edges is None else edges.key
+        options: dict[str, Any] = {"k_best": k}
         if marks.edges:
-            key, named = key or _EDGES, named_edges(around, key) if key else []
+            named = [] if edges is None else named_edges(around, key)
             around = naming_edges(around, key, [*named, *sorted(marks.edges)])
-        (parse,) = parser.parse_around(
+            options["edges"] = key
+        (parse,) = parser.parse_all(
             [around],
             restrict=restrict if marks.forbidden else None,
-            k_best=k,
-            valid=self.rules,
-            confidence=True,
             reasons=parser is self._crossing,
-            spans=self.spans,
-            edges=key,
+            **options,
         )
         return [
             self._with_marks(

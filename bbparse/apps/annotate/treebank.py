@@ -13,7 +13,6 @@ from bbparse.apps.annotate.completion import BrokenRule, Completer, RatedTree
 from bbparse.apps.annotate.journal import History, Journal, Step, digest
 from bbparse.apps.annotate.marks import COLUMNS, Act, Marks, checked_entry, written
 from bbparse.parser.combine import alternatives
-from bbparse.parser.spans import Spans
 from bbparse.runtime.errors import BBParseError, OutputError, one_line
 from bbparse.runtime.output import check_output, open_output
 from bbparse.treebank import NO_HEAD, Sentence, format_sentence, read_conllu
@@ -87,8 +86,8 @@ class Treebank:
         if completer.parser.model.tagger is None:  # raises an error if tags are needed
             for entry in self.entries:
                 completer.parser.tagged(entry.base)
-        if completer.spans is not None:
-            spans = Spans.parsed(completer.spans)
+        spans = completer.parser.spans
+        if spans is not None:
             check_key(any(spans.are_in(e.base) for e in self.entries), spans.key, str(source))
         check_output(self.target, streams=False)
         self._journal = Journal(Path(f"{self.target}.journal"))

@@ -7,13 +7,21 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 import click
 
 from bbparse.apps.cli import options
 from bbparse.apps.cli.common import FILE, command, flag, option, tell
-from bbparse.apps.corpus.files import USUAL_FILES, FileOptions, FileParser, answers, misc_keys
+from bbparse.apps.corpus.files import (
+    USUAL_FILES,
+    FileOptions,
+    answers,
+    misc_keys,
+    parse_section,
+    read_sections,
+)
 from bbparse.parser.parser import Parser
 from bbparse.runtime.errors import TreebankError, counted
 from bbparse.runtime.output import open_output
@@ -89,7 +97,6 @@ def parse(
     factors: list[str],
     sources: tuple[str, ...],
     output: str,
-    projective: str | None,
     output_dir: str | None,
     cluster: str | None,
     threads: int,
@@ -123,12 +130,11 @@ def parse(
       bbparse parse in.conllu --model en.model --format jsonl --output out.jsonl
       bbparse parse 'corpus/*.conllu.xz' --output-dir out --threads 4
     """
-    is_projective = None if projective is None else projective == "yes"
-    enhanced = fields.pop("enhanced")
-    if enhanced is None and fields["format_name"] == "tree":
-        enhanced = "no"  # drawn trees do not show graphs
-    fields["enhanced"] = None if enhanced is None else enhanced == "yes"
-    settings = FileOptions(projective=is_projective, **fields)
+    if fields["enhanced"] is None and fields["format_name"] == "tree":
+        fields["enhanced"] = "no"  # drawn trees do not show graphs
+    for name in ("projective", "enhanced"):
+        fields[name] = {"yes": True, "no": False}.get(fields[name])
+    settings = FileOptions(**fields)
     if output_dir is not None:
         if output != "-":
             raise click.UsageError("--output is for one file, --output-dir for many: give one")
@@ -148,7 +154,10 @@ def parse_files(
     threads: int = 1,
 ) -> None:
     """Run the command after the model is loaded; see its options."""
-    work = FileParser(parser, settings, colour=output == "-" and wants_colour(sys.stdout))
+    parser = parser.with_options(settings)
+    colour = output == "-" and wants_colour(sys.stdout)
+    work = partial(parse_section, parser=parser, settings=settings, colour=colour)
+    sections = read_sections(sources, parser.needed_tokenizer, settings.split)
     is_conllu = settings.format_name == "conllu"
     count, left_out, name, last = 0, 0, "", ""
     missing = misc_keys(settings)
@@ -156,7 +165,7 @@ def parse_files(
     with (
         open_output(output) as stream,
         Bar.over(size) as bar,
-        closing(answers(work, work.sections(sources), threads)) as results,
+        closing(answers(work, sections, threads)) as results,
     ):
         for section, answer in results:
             count, left_out = count + section.n_sentences, left_out + len(answer.left_out)

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from bbparse import __version__
-from bbparse.apps.corpus.files import FileParser
 from bbparse.apps.corpus.work import LOCK, Outcome, ParseSpec, Task, lost, parse_task
 from bbparse.runtime.errors import BBParseError, ClusterError, one_line
 
@@ -24,9 +23,9 @@ PATIENCE = 10.0
 
 
 @lru_cache(maxsize=1)
-def _loaded(parser: bytes) -> FileParser:
-    """Return the parser; a process loads it once."""
-    loaded: FileParser = pickle.loads(parser)
+def _loaded(spec: bytes) -> ParseSpec:
+    """Return the model and the settings; a process loads them once."""
+    loaded: ParseSpec = pickle.loads(spec)
     return loaded
 
 
@@ -44,8 +43,8 @@ def parse_shard(version: str, lock: str, word: str, inputs: list[Any]) -> Outcom
         raise ClusterError(
             f"{where}: the output folder is not what it is here ({lock}): use one that nodes share"
         )
-    parser, task = ray.get(inputs)
-    return parse_task(_loaded(parser), task)
+    spec, task = ray.get(inputs)
+    return parse_task(_loaded(spec), task)
 
 
 def work_on_cluster(
@@ -64,7 +63,7 @@ def work_on_cluster(
     try:
         remote = ray.remote(num_cpus=1, max_retries=2)(parse_shard)
         lock = str(tasks[0].output.parent / LOCK)
-        shared = ray.put(pickle.dumps(spec.parser))
+        shared = ray.put(pickle.dumps(spec))
         busy = {
             remote.remote(__version__, lock, word, [shared, ray.put(task)]): task for task in tasks
         }

@@ -12,7 +12,6 @@ from typing import TypeVar
 from bbparse.parser.parse import ParseOptions
 from bbparse.parser.parser import Parser
 from bbparse.parser.spans import Spans
-from bbparse.parser.valid import rules_for
 from bbparse.runtime.errors import BBParseError, TreebankError, WorkerError
 from bbparse.runtime.pool import AHEAD, Workers, in_order
 from bbparse.text.segmentation import Split, TextTokenizer, split_of_name, stream_text
@@ -54,7 +53,7 @@ def read_sections(
         for section in sections:
             if section is not None:
                 number += section.n_sentences if how else 0
-                has_documents |= _NEW_DOCUMENT in section.raw
+                has_documents |= len(sources) > 1 and _NEW_DOCUMENT in section.raw
             yield section
 
 
@@ -82,9 +81,10 @@ def sentences_of(section: Section) -> Iterator[Sentence]:
     """Yield the sentences of a section, or raise the error of reading the file."""
     is_first = section.number == 1
     try:
-        for sentence in section.sentences():
-            yield sentence
-            is_first = False
+        for block in section.blocks:
+            if block.text:
+                yield block.sentence(section.name)
+                is_first = False
     except TreebankError as error:
         if is_first and _ONE_COLUMN.search(str(error)):
             raise TreebankError(f"{error}; use --text for running text") from None
@@ -108,11 +108,6 @@ class FileOptions(ParseOptions):
     split: Split | None = None
     #: Format of the output.
     format_name: str = "conllu"
-    #: See `Parser.with_projective` and `Parser.with_members`.
-    projective: bool | None = None
-    members: int | None = None
-    #: Language of the input, if the model is for several; by default it is told by the text.
-    language: str | None = None
     #: Leave out sentences that cannot be parsed.
     skip_invalid: bool = False
 
@@ -138,59 +133,42 @@ class Answer:
     error: BBParseError | None = None
 
 
-class FileParser:
-    """A parser of sections, here or in a worker; refuses options that its model cannot meet."""
-
-    def __init__(
-        self, parser: Parser, settings: FileOptions = USUAL_FILES, colour: bool = False
-    ) -> None:
-        if settings.language is not None:
-            parser = parser.with_language(settings.language)
-        if settings.projective is not None:
-            parser = parser.with_projective(settings.projective)
-        self.parser = parser if settings.members is None else parser.with_members(settings.members)
-        rules = rules_for(settings.valid, parser.model.labeller)
-        self.settings = replace(settings, valid=rules or "none")
-        self.style = Style(settings.k_best, colour=colour)
-        self.parser.steps(self.settings)
-
-    def sections(self, sources: Sequence[str]) -> Iterator[Section | None]:
-        """Read files in sections; see `read_sections`."""
-        return read_sections(sources, self.parser.needed_tokenizer, self.settings.split)
-
-    def __call__(self, section: Section) -> Answer:
-        """Parse a section; leave out the sentences that fail, or stop at the first one."""
+def parse_section(
+    section: Section, parser: Parser, settings: FileOptions, colour: bool = False
+) -> Answer:
+    """Parse a section; leave out the sentences that fail, or stop at the first one."""
+    answer, style = Answer(), Style(settings.k_best, colour=colour)
+    try:
+        _add(answer, section, parser, settings.format_name, style)
+    except BBParseError as error:
+        if not settings.skip_invalid:
+            answer.error = error
+            return answer
         answer = Answer()
-        try:
-            self._add(answer, section)
-        except BBParseError as error:
-            if not self.settings.skip_invalid:
-                answer.error = error
-                return answer
-            answer = Answer()
-            for block in section.blocks:
-                try:
-                    self._add(answer, Section([block], section.name))
-                except BBParseError as problem:
-                    start = f"{section.name}, line "
-                    has_place = str(problem).startswith(start)
-                    where = "" if has_place else f"{start}{block.line_number}: "
-                    answer.left_out.append(f"{where}{problem}")
-        return answer
+        for block in section.blocks:
+            try:
+                one = Section([block], section.name)
+                _add(answer, one, parser, settings.format_name, style)
+            except BBParseError as problem:
+                start = f"{section.name}, line "
+                has_place = str(problem).startswith(start)
+                where = "" if has_place else f"{start}{block.line_number}: "
+                answer.left_out.append(f"{where}{problem}")
+    return answer
 
-    def _add(self, answer: Answer, section: Section) -> None:
-        """Add the sentences of a section; those before an error count."""
-        texts = [answer.text]
-        write = FORMATS[self.settings.format_name]
-        if not section.n_sentences and self.settings.format_name == "conllu":
-            texts.append(section.raw.decode("latin-1"))  # blank lines
-        try:
-            for parse in self.parser.parse_all(sentences_of(section), self.settings, tag=True):
-                texts.append(write(parse.sentence, parse.trees, parse.status, self.style))
-                answer.words += len(parse.sentence.forms)
-                answer.sentences += 1
-        finally:
-            answer.text = "".join(texts)
+
+def _add(answer: Answer, section: Section, parser: Parser, name: str, style: Style) -> None:
+    """Add the sentences of a section in a format; those before an error count."""
+    texts, write = [answer.text], FORMATS[name]
+    if not section.n_sentences and name == "conllu":
+        texts.append(section.raw.decode("latin-1"))  # blank lines
+    try:
+        for parse in parser.parse_all(sentences_of(section), tag=True):
+            texts.append(write(parse.sentence, parse.trees, parse.status, style))
+            answer.words += len(parse.sentence.forms)
+            answer.sentences += 1
+    finally:
+        answer.text = "".join(texts)
 
 
 def answers(

@@ -11,7 +11,7 @@ from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 
-from bbparse.apps.corpus.files import misc_keys
+from bbparse.apps.corpus.files import misc_keys, parse_section
 from bbparse.apps.corpus.work import Manifest, Outcome, ParseSpec, Task, locked, lost, parse_task
 from bbparse.runtime.errors import OutputError, TreebankError, WorkerError
 from bbparse.runtime.output import UNFINISHED
@@ -116,9 +116,9 @@ def _work_here(spec: ParseSpec, tasks: list[Task], workers: int) -> Generator[Ou
     """Yield the outcomes of tasks as they end in processes."""
     for task in tasks[:1]:
         with suppress(Exception):  # the worker that parses the shard reports it
-            sections = spec.parser.sections([str(task.shard)])
-            spec.parser(next(filter(None, sections)))  # compiles and loads, once for all forks
-    work, size = partial(parse_task, spec.parser), max(1, min(workers, len(tasks)))
+            first = next(filter(None, spec.sections(task.shard)))
+            parse_section(first, spec.parser, spec.settings)  # compiles, once for all forks
+    work, size = partial(parse_task, spec), max(1, min(workers, len(tasks)))
     with closing(as_they_end(work, deque(tasks), size)) as ended:
         for task, future in ended:
             has_died = isinstance(future.exception(), WorkerError)

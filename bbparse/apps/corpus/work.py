@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bbparse import __version__
-from bbparse.apps.corpus.files import USUAL_FILES, FileOptions, FileParser
+from bbparse.apps.corpus.files import USUAL_FILES, FileOptions, parse_section, read_sections
 from bbparse.models import DEFAULT_MODEL, MODELS
 from bbparse.parser.parser import Parser
 from bbparse.parser.validity.rules import Rules
 from bbparse.runtime.errors import BBParseError, OutputError, TreebankError, one_line
 from bbparse.runtime.output import lock_file, open_binary_output, open_output, writing
+from bbparse.treebank.sections import Section
 
 NAME, LOCK, FORMAT = "manifest.jsonl", ".bbparse.lock", 1
 #: Seconds to wait for a lock, which processes of a killed run may still hold.
@@ -37,9 +38,8 @@ class ParseSpec:
     ) -> None:
         path, rules = MODELS.path(model), settings.valid
         self.model, self.settings = model, settings
-        self.parser = FileParser(Parser.load(path, factors), settings)
-        applied = self.parser.settings.valid
-        families = self.parser.parser.model.maker.families
+        self.parser = Parser.load(path, factors, settings)
+        applied, families = self.parser.rules, self.parser.model.maker.families
         packages = {type(family).__module__.partition(".")[0] for family in families}
         #: Everything that distinguishes it, for manifests; the model, the rules and the code of
         #: factor families by their hashes.
@@ -50,11 +50,15 @@ class ParseSpec:
             "factors": factors,
             "families_sha256": {name: _code_of(name) for name in sorted(packages)},
         }
-        if isinstance(applied, Rules):
+        if applied is not None:
             known = repr((applied.rules, sorted(applied.relations)))
             self.description["rules_sha256"] = sha256(known.encode()).hexdigest()
         #: SHA-256 of the description, in hexadecimal.
         self.digest = sha256(json.dumps(self.description, sort_keys=True).encode()).hexdigest()
+
+    def sections(self, shard: Path) -> Iterator[Section | None]:
+        """Read a shard in sections."""
+        return read_sections([str(shard)], self.parser.needed_tokenizer, self.settings.split)
 
 
 def digest_of(path: Path) -> str:
@@ -190,12 +194,12 @@ class Outcome(NamedTuple):
     left_out: Sequence[str] = ()  #: Errors of the sentences that were left out.
 
 
-def parse_task(parser: FileParser, task: Task) -> Outcome:
+def parse_task(spec: ParseSpec, task: Task) -> Outcome:
     """Parse a shard; raises only `OutputError`: the error of one shard must not stop the others."""
     digest = ""
     try:
         digest = digest_of(task.shard)
-        return _parse(parser, task, digest)
+        return _parse(spec, task, digest)
     except OutputError:
         raise
     except BBParseError as error:
@@ -209,13 +213,13 @@ def parse_task(parser: FileParser, task: Task) -> Outcome:
     return Outcome(task.entry(input_sha256=digest, error=one_line(problem)))
 
 
-def _parse(parser: FileParser, task: Task, digest: str) -> Outcome:
+def _parse(spec: ParseSpec, task: Task, digest: str) -> Outcome:
     """Parse a shard and write its output."""
     left_out, sentences, words = list[str](), 0, 0
     with open_binary_output(task.output) as file:
-        for section in parser.sections([str(task.shard)]):
+        for section in spec.sections(task.shard):
             if section is not None:
-                answer = parser(section)
+                answer = parse_section(section, spec.parser, spec.settings)
                 file.write(answer.text.encode())
                 if answer.error is not None:
                     raise answer.error

@@ -30,8 +30,9 @@ from bbparse.models.factors.tree_family import TreeFamily
 from bbparse.models.factors.tree_family import terms_of_tree as family_terms
 from bbparse.models.factors.view import ROOT
 from bbparse.models.scoring.problem_maker import Scored
-from bbparse.parser.parse import AnyTreeFamily, graphs_of
+from bbparse.parser.parse import AnyTreeFamily, ParseOptions
 from bbparse.parser.parser import Parser
+from bbparse.parser.search import Search
 from bbparse.parser.valid import rules_for
 from bbparse.parser.validity.check import RuledSentence
 from bbparse.parser.validity.rules import Rules
@@ -112,7 +113,7 @@ def broken_rules(
         return [], None
     faults = RuledSentence(rules, sentence).faults(best.heads, best.labels)
     texts = [fault.text(sentence, best.heads, best.labels) for fault in faults]
-    return texts, parser.parse(sentence, valid=rules, **limits)[0] if texts else None
+    return texts, parser.parse(sentence, k_best=1, valid=rules, **limits)[0] if texts else None
 
 
 def _tree_terms(
@@ -257,11 +258,13 @@ def explain(
         `node_limit` and `time_limit` of each search: one for the best trees, one for the trace, one
         for each arc, and one for the best valid tree if rules are broken.
     """
-    steps = parser.steps(k_best=k_best, valid="none", tree_score=tree_score, **limits)
-    families, scored = steps.families, steps.score(sentence, prune, None)
+    options = ParseOptions(k_best=k_best, valid="none", **limits)
+    parser = parser.with_options(options, tree_score=tree_score)
+    search, families = Search(parser, sentence), parser.families
+    scored = search.score(prune, None)
     problem, backbone = scored.problem, parser.model.config.model.backbone
     method = {"backbone": backbone, "settings": parser.model.config.search, **limits}
-    solution = steps.with_deadline().solver(scored)(problem)
+    solution = search.solver(scored)(problem)
     if not len(solution):
         raise ProblemError(f"{sentence.name}: there is no tree to explain ({solution.status})")
     gaps = arc_gaps(
@@ -270,11 +273,10 @@ def explain(
         float(solution.scores[0]),
         deadline=deadline,
         **method,
-        **steps.whole_trees(scored),
+        **search.whole_trees(scored),
     )
-    parse = steps.label(scored, solution)
-    if steps.enhancer is not None:
-        parse = parse._replace(graphs=graphs_of([parse], steps.enhancer)[0])
+    parse = search.label(scored, solution)
+    parser.add_graphs([parse])
     trees = parse.trees
     terms = [
         _tree_terms(parser, scored, families, *tree) for tree in zip(solution.arcs, solution.heads)
@@ -288,9 +290,7 @@ def explain(
         )
     else:
         trace = trace_search(problem, **method)
-    broken = broken_rules(
-        parser, sentence, trees[0], valid, prune=prune, tree_score=tree_score, **limits
-    )
+    broken = broken_rules(parser, sentence, trees[0], valid, prune=prune)
     if not deadline.is_over():
         terms = with_features(parser, sentence, list(zip(solution.heads, terms)), deadline)
     names = dict.fromkeys(family.name for family in (*parser.model.maker.families, *families))

@@ -123,7 +123,7 @@ def _best(parser: Parser, sentence: Sentence, parse: ParseAll) -> list[ScoredTre
     try:
         (found,) = parse(parser, [tagged])
     except TreebankError:
-        (found,) = parse(Parser(parser.model.with_crossing()), [tagged])
+        (found,) = parse(Parser(parser.model.with_projective(False), parser.options), [tagged])
     return found.trees[:1]
 
 

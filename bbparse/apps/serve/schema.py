@@ -80,6 +80,15 @@ class Options(Strict):
     enhanced: bool | None = Field(
         None, description="Add enhanced graphs (DEPS). Default: if the model makes them."
     )
+    projective: bool | None = Field(
+        None, description="Projective trees only, or not. Default: as the model was trained."
+    )
+    language: str | None = Field(
+        None, description="Language, for a model of many; by default a comment or the text tells."
+    )
+    members: int | None = Field(
+        None, ge=1, le=16, description="Average only so many of the model's networks: faster."
+    )
     prune: int | None = Field(
         None,
         ge=0,

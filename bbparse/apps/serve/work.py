@@ -63,12 +63,15 @@ class Job(ParseRequest):
 
 def pieces(parsers: Mapping[str, Parser], job: Job) -> Generator[str, None, None]:
     """Yield the answer to a job; `Refused` or `BBParseError` if there is none, or it breaks off."""
-    parser = parsers[job.model]
+    names = [field.name for field in fields(ParseOptions)]
+    if job.inception is not None:
+        job.keep_heads, job.confidence = True, NOTE in parsers[job.model].model.notes
+    options = ParseOptions(**{name: getattr(job, name) for name in names})
+    parser = parsers[job.model].with_options(options)
     if job.kind == "process":
         yield from udpipe.answer(parser, job.model, job.udpipe, partial(parses, parser, job=job))
         return
     if job.inception is not None:
-        job.keep_heads, job.confidence = True, NOTE in parser.model.notes
         yield inception.answer(parser, job.inception, partial(parses, job=job))
         return
     sentences = _sentences(parser, job)
@@ -99,8 +102,6 @@ def _sentences(parser: Parser, job: Job) -> Iterator[Sentence]:
 
 def parses(parser: Parser, sentences: Iterable[Sentence], job: Job) -> Iterator[Parse]:
     """Parse sentences until the deadline of a job; those parsed together share the time left."""
-    names = [field.name for field in fields(ParseOptions)]
-    options = ParseOptions(**{name: getattr(job, name) for name in names})
     constraints = {constraint.sentence: constraint for constraint in job.constraints}
     if constraints:
         sentences = list(sentences)
@@ -116,12 +117,11 @@ def parses(parser: Parser, sentences: Iterable[Sentence], job: Job) -> Iterator[
         seconds, limit = max(_MIN_SECONDS, seconds_left / len(batch)), job.time_limit
         if limit is not None or seconds < _SENTENCE_SECONDS:
             limit = min(seconds, math.inf if limit is None else limit)
-        options = replace(options, time_limit=limit)
         results: Iterator[Parse]
         if job.keep_heads or constraints:
-            results = _around(parser, batch, job, constraints, options)
+            results = _around(parser, batch, job, constraints, limit)
         else:
-            results = parser.parse_all(batch, options, until=job.end)
+            results = parser.parse_all(batch, time_limit=limit, until=job.end)
         for result in results:
             job.sentences += 1
             yield result
@@ -132,18 +132,18 @@ def _around(
     batch: list[Sentence],
     job: Job,
     constraints: dict[int, SentenceConstraints],
-    options: ParseOptions,
+    time_limit: float | None,
 ) -> Iterator[Parse]:
     """Parse sentences under their constraints."""
+    parser = parser.with_options(keep_heads=True, time_limit=time_limit)
     for number, sentence in enumerate(batch, start=job.sentences + 1):
         constraint = constraints.get(number, SentenceConstraints())
         if not job.keep_heads:
             n = sentence.n_words
             sentence = replace(sentence, heads=[NO_HEAD] * n, deprels=["_"] * n)
         # no reasons: to find them, kernels would be compiled that parsing does not need
-        yield from parser.parse_around(
+        yield from parser.parse_all(
             [_with_heads(sentence, constraint)],
-            options,
             restrict=_restriction(constraint),
             reasons=False,
             until=job.end,
@@ -277,7 +277,8 @@ def warm_up(parsers: Mapping[str, Parser]) -> None:
         for request in requests:
             job = {"kind": "parse", "model": name, "words": words, **request}
             list(pieces(parsers, Job.model_validate(job)))
-        list(Parser(parser.model.with_crossing()).parse_around([crossing], reasons=False))
+        around = Parser(parser.model.with_projective(False), ParseOptions(keep_heads=True))
+        list(around.parse_all([crossing], reasons=False))
         if parser.model.tagger is not None and parser.model.tokenizer is not None:
             list(pieces(parsers, Job(kind="parse", model=name, text="A cat slept. Two did.")))
 

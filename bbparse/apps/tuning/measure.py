@@ -138,7 +138,7 @@ def _first_pass(
     few_words = (s for s in sentences if s.n_words <= WARM_UP_WORDS)
     try:
         for sentence in islice(few_words, WARM_UP):
-            parser.solve(sentence, prune=prune, node_limit=1)
+            parser.parse(sentence, prune=prune, node_limit=1)
         pass_started = clock()
         for sentence in watched(sentences, f"prune {setting.name}"):
             started = clock()

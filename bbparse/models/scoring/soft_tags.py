@@ -31,9 +31,10 @@ SOFT = ("upos", "xpos", "feats")
 def likely_tags_of(sentence: Sentence) -> LikelyTags | None:
     """Return the likely tags of a sentence; None if it has other tags than its tagger chose."""
     tags = sentence.likely_tags
-    kinds = (LikelyTags, type(None))
-    check_type("likely_tags", tags, kinds, "LikelyTags or None", TreebankError)
-    if tags is None or tags.chosen in (None, (sentence.upos, sentence.xpos, sentence.feats)):
+    if tags is None:
+        return None
+    check_type("likely_tags", tags, LikelyTags, "LikelyTags or None", TreebankError)
+    if tags.chosen in (None, (sentence.upos, sentence.xpos, sentence.feats)):
         return tags
     return None
 

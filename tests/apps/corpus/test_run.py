@@ -22,7 +22,7 @@ import pytest
 
 import bbparse
 from bbparse.apps.corpus import run
-from bbparse.apps.corpus.files import FileOptions, FileParser
+from bbparse.apps.corpus.files import FileOptions
 from bbparse.apps.corpus.run import parse_corpus
 from bbparse.apps.corpus.work import LOCK, Manifest, Outcome, ParseSpec, Task, locked, parse_task
 from bbparse.parser.parser import Parser
@@ -158,11 +158,11 @@ def test_a_corrupt_shard_is_named_and_the_rest_is_done(
 def test_a_shard_that_kills_is_given_up(
     shards: Path, tmp_path: Path, spec: ParseSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def dies(parser: FileParser, task: Task) -> Outcome:
+    def dies(spec: ParseSpec, task: Task) -> Outcome:
         if "shard-3" in task.shard.name:
             with open_binary_output(task.output):
                 os.kill(os.getpid(), signal.SIGKILL)
-        return parse_task(parser, task)
+        return parse_task(spec, task)
 
     monkeypatch.setattr(run, "parse_task", dies)
     told: list[str] = []

@@ -102,9 +102,12 @@ def running(folder: Path, load: Callable[[], Any] | None = None, **settings: Any
     warm_up({"toy": toy.reader()})
 
     def models() -> dict[str, Parser]:
-        odd = Odd(toy.reader().model)
-        odd.folder = folder
-        return {"toy-small-1": toy.reader(), "odd": odd, **(load() if load else {})}
+        Odd.folder = folder
+        return {
+            "toy-small-1": toy.reader(),
+            "odd": Odd(toy.reader().model),
+            **(load() if load else {}),
+        }
 
     context = get_context("fork")
     ours, theirs = context.Pipe()

@@ -110,7 +110,7 @@ def test_all_that_asks_the_network_gives_it_its_vectors(parser: Parser) -> None:
     best = parser.parse(sentence)[0]
     assert parser.labels(sentence, np.array([-1, *best.heads], np.int32)) == list(best.labels)
     assert explain(parser, sentence).trees[0].heads == best.heads
-    (around,) = parser.parse_around([sentence])
+    (around,) = parser.parse_all([sentence], keep_heads=True)
     assert list(around.trees[0].heads) == sentence.heads
     assert parser.problem(sentence, prune=0).n_words == sentence.n_words
 

@@ -1,0 +1,315 @@
+"""`Search`: the best valid trees of one sentence.
+
+A sentence is searched if more is asked than its best tree, or if that tree breaks validity rules.
+Trees are found and get labels, those that break rules give way to valid ones, all this over more
+arcs as long as there are too few trees (`Search.best_trees`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from copy import copy
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bbparse.core import Problem, Solution
+from bbparse.models.factors.tree_family import tree_options
+from bbparse.models.scoring.candidates import LONG
+from bbparse.models.scoring.labels import best_labels
+from bbparse.models.scoring.problem_maker import Scored
+from bbparse.parser.parse import Parse
+from bbparse.parser.spans import Spans
+from bbparse.parser.valid import Restriction, check_crossing, no_tree, valid_parse
+from bbparse.parser.validity.check import RuledSentence
+from bbparse.runtime.deadline import NO_DEADLINE, Deadline
+from bbparse.runtime.errors import FactorError, ProblemError, TreebankError
+from bbparse.treebank import Sentence
+from bbparse.treebank.sentence import given_heads
+
+if TYPE_CHECKING:
+    from bbparse.parser.parser import Parser
+
+Solver = Callable[..., Solution]
+"""Solves a problem; also takes the work ``spent`` already, and options of `bbparse.solve`."""
+
+#: Hyperedges that the search of one sentence may visit by default: seventy times the most that a
+#: sentence of UD English EWT's dev set needs. `LONG` sentences get fewer: their nodes cost more.
+WORK_LIMIT = 3e7
+#: Default node limit of price and cut for one sentence; almost all sentences need one node.
+NODE_LIMIT = 50
+#: Default limit on the trees of one sentence that tree families score.
+TREE_LIMIT = 1000
+#: Seconds that scoring all arcs of a sentence may take, per cube of its length.
+_ALL_ARCS = 2e-6
+#: Candidate heads a word that often contain a tree that the fewest do not.
+_SOME_HEADS = 10
+
+
+def _work_limit(problem: Problem, spent: float = 0.0) -> float:
+    """Return the limit on the work of a sentence's search, some of which is ``spent``."""
+    left = max(WORK_LIMIT - spent, 0.25 * WORK_LIMIT)
+    return left * min(1.0, LONG / problem.n_words)
+
+
+class Search:
+    """The search of one sentence under the options of a `Parser`; its time begins now.
+
+    ``until``, ``restrict`` and ``reasons`` are those of `Parser.parse_all`.
+    """
+
+    def __init__(
+        self,
+        parser: Parser,
+        sentence: Sentence,
+        until: Deadline = NO_DEADLINE,
+        restrict: Restriction | None = None,
+        reasons: bool = True,
+    ) -> None:
+        self.parser, self.sentence = parser, sentence
+        self.model, self.options, self.spans = parser.model, parser.options, parser.spans
+        self.restrict, self.reasons = restrict, reasons
+        self.deadline = until.within(self.options.time_limit)
+        #: Heads and labels to keep, by modifier.
+        self.heads, self.labels = dict[int, int](), dict[int, str]()
+        if self.options.keep_heads:
+            self.heads = given_heads(sentence)
+            check_crossing(sentence, self.model.config.projective)
+            names = sentence.deprels
+            self.labels = {m: names[m - 1] for m in self.heads if names[m - 1] != "_"}
+
+    def parse(self, scored: Scored | None = None) -> Parse:
+        """Parse the sentence, which may be ``scored`` already; name firm spans in the way."""
+        try:
+            scored, parse = self._parse(scored)
+        except TreebankError as error:
+            against = self._blame(math.inf)
+            raise TreebankError(f"{error}{against}") from None
+        if any(parse.faults[:1]):
+            first, *others = parse.faults
+            against = self._blame(len(first))
+            named = [fault._replace(name=fault.name + against) for fault in first]
+            parse.faults = [named, *others]
+        return self.parser.rated(scored, parse, self.deadline)
+
+    def _parse(self, scored: Scored | None) -> tuple[Scored, Parse]:
+        if scored is not None:
+            scored = self.constrained(scored)
+        scored, parse, complete = self.best_trees(scored)
+        is_given = self.options.keep_heads or self.restrict is not None
+        if parse.solution.status == "infeasible" and (is_given or self.parser.has_constraints):
+            others = self.restrict, self.spans, self.parser.edges
+            raise no_tree(scored, parse.solution, complete, any(x is not None for x in others))
+        return scored, parse
+
+    def _blame(self, n_faults: float) -> str:
+        """Name the spans without which the sentence has fewer faults."""
+
+        def count(spans: Spans) -> float:
+            other = copy(self)
+            other.spans, other.reasons = spans, False
+            try:
+                return sum(map(len, other._parse(None)[1].faults[:1]))
+            except TreebankError:
+                return math.inf
+
+        return "" if self.spans is None else self.spans.blame(self.sentence, count, n_faults)
+
+    # ---- score ---------------------------------------------------------------------------------
+
+    def score(self, prune: int | None, margin: float | None) -> Scored:
+        """Return the scored sentence over the arcs that `ProblemMaker` retains."""
+        (scored,) = self.model.maker([self.sentence], prune, margin, [self.heads])
+        return self.constrained(scored)
+
+    def constrained(self, scored: Scored) -> Scored:
+        """Return the scored sentence under its heads and spans, and with paths for its edges."""
+        problem = scored.problem
+        if self.heads:
+            problem = problem.with_heads(self.heads)
+        if self.restrict is not None:
+            problem = self.restrict(problem)
+        for constraint in (self.spans, self.parser.edges):
+            if constraint is not None:
+                problem = constraint.onto(problem, self.sentence)
+        return scored if problem is scored.problem else replace(scored, problem=problem)
+
+    def pruning(self) -> Iterator[tuple[int | None, float | None]]:
+        """Yield `prune` and the model's `margin`, then looser ones, in time, up to all arcs."""
+        prune, usual = self.options.prune, self.model.config.pruner.k
+        yield prune, None
+        if prune == 0:
+            return
+        # All arcs of a long sentence are many; ten heads a word often contain what is looked for.
+        more = [(_SOME_HEADS, np.inf)] if (prune or usual) < _SOME_HEADS else []
+        for heads, margin in ((prune, np.inf), *more, (0, None)):
+            needed = _ALL_ARCS * self.sentence.n_words**3 if heads == 0 else 0.0
+            if self.deadline.left() <= needed:
+                return
+            yield heads, margin
+
+    # ---- solve ---------------------------------------------------------------------------------
+
+    @property
+    def by_work(self) -> bool:
+        """True if the work of a search is limited, because neither time nor nodes are."""
+        return self.options.time_limit is None and self.options.node_limit is None
+
+    def whole_trees(self, scored: Scored) -> dict[str, Any]:
+        """Return options of `bbparse.solve` for the scores that families give to whole trees."""
+        families = self.parser.families
+        if not families:
+            return {}
+        view, labels_of = self.model.maker.view_of(scored), partial(self.model.labels_of, scored)
+        options = tree_options(families, view, labels_of)
+        if self.by_work:
+            options["tree_limit"] = TREE_LIMIT
+        return options
+
+    def solver(self, scored: Scored) -> Solver:
+        """Return a function that solves problems of the sentence within the limits."""
+        from bbparse.inference.solve import solve  # most batches have no need of a search
+
+        config, options, deadline = self.model.config, self.options, self.deadline
+        of_trees = self.whole_trees(scored)
+
+        def solve_within(problem: Problem, spent: float = 0.0, **changes: Any) -> Solution:
+            limits: dict[str, Any] = {
+                "k_best": options.k_best,
+                "node_limit": options.node_limit,
+                "time_limit": deadline.limit(),
+            }
+            # Branch and bound solves problems with labels, which validity rules add.
+            is_configured = "method" not in config.method or problem.arc_label is None
+            if self.by_work and "method" not in config.method:
+                limits["work_limit"] = _work_limit(problem, spent)
+            elif self.by_work and is_configured:
+                limits["node_limit"] = NODE_LIMIT
+            method = config.method if is_configured else {}
+            return solve(problem, **method, **{**of_trees, **limits, **changes})
+
+        return solve_within
+
+    # ---- find valid trees and label them -------------------------------------------------------
+
+    def best_trees(self, scored: Scored | None = None) -> tuple[Scored, Parse, bool]:
+        """Find the best valid trees with labels, over more arcs as long as there are too few.
+
+        A tree that breaks rules is proved to be the best one only over all arcs; also returns True
+        if no arc was pruned.
+        """
+        if self.parser.takes_all_arcs:
+            scored = self.score(0, None)
+            best = self._solved(scored, self.solver(scored))
+            if not any(best.faults):
+                return scored, best, True
+            scored = None  # rules need labels, which likely arcs have
+        looser = self.pruning()
+        prune, margin = next(looser)
+        if scored is None:
+            scored = self.score(prune, margin)
+        best = self._valid(scored, explain=self.reasons and prune == 0)
+        complete = prune == 0
+        for prune, margin in looser:
+            if not self._lacks_trees(best):
+                break
+            try:
+                more = self.score(prune, margin)
+                explain = self.reasons and prune == 0
+                again = self._valid(more, best.solution.work, explain=explain)
+            except ProblemError:  # too many arcs or parts for memory
+                break
+            is_limited = again.solution.status not in ("optimal", "gap", "infeasible")
+            if len(best.solution) and _merit(again) < _merit(best, is_limited):
+                break
+            scored, best, complete = more, again, prune == 0
+        self._doubt(best, complete)
+        return scored, best, complete
+
+    def _doubt(self, best: Parse, complete: bool) -> None:
+        """Take back proofs where other trees may be better; raise an error if there is no tree."""
+        solution, families, edges = best.solution, self.parser.families, self.parser.edges
+        if edges and families == (edges,) and not len(solution):
+            raise edges.no_tree(self.sentence, solution)
+        if families and not len(solution):
+            names = ", ".join(repr(one.name) for one in families)
+            raise FactorError(
+                f"{self.sentence.source or 'input'}, {self.sentence.name}: the tree families"
+                f" {names} allow none of the {int(solution.stats.get('trees_scored', 0))} trees"
+                f" scored ({solution.status}): prune less, or relax them"
+            )
+        if not complete and len(solution) and self._lacks_trees(best):
+            best.solution = solution.stopped("work_limit", any(best.faults))
+        elif families and any(best.faults[:1]) and solution.proved[0]:
+            # The families may give a tree with fewer faults less than these faults cost.
+            best.solution = solution.stopped("gap", unproved=True)
+        if edges is not None and edges.is_doubtful(best):
+            best.solution = best.solution.stopped("gap", unproved=True)
+
+    def _valid(self, scored: Scored, spent: float = 0.0, *, explain: bool) -> Parse:
+        """Return the best valid trees with labels over the arcs of the scored sentence."""
+        solver, rules, labeller = self.solver(scored), self.parser.rules, self.model.labeller
+        parse = self._solved(scored, solver, spent, explain=explain)
+        if rules is None or labeller is None or not any(parse.faults):
+            return parse
+        return valid_parse(
+            labeller,
+            rules,
+            solver,
+            scored,
+            parse,
+            k_best=self.options.k_best,
+            deadline=self.deadline,
+            fixed=self.labels,
+        )
+
+    def _solved(self, scored: Scored, solver: Solver, spent: float = 0.0, **more: Any) -> Parse:
+        """Return the best trees with labels, and the rules that each of them breaks.
+
+        Trees that are not checked in time are left out.
+        """
+        parse = self.label(scored, solver(scored.problem, spent, **more))
+        if self.parser.rules is None or self.model.labeller is None:
+            return parse
+        ruled = RuledSentence(self.parser.rules, self.sentence)
+        rows = zip(parse.solution.heads[:, 1:].tolist(), parse.labels)
+        projective = scored.problem.projective
+        faults = [ruled.faults(*row, projective) for row in self.deadline.through(rows)]
+        return replace(parse.first(len(faults)), faults=faults)
+
+    def label(self, scored: Scored, solution: Solution) -> Parse:
+        """Return a solution with the labels of its trees."""
+        labeller = self.model.labeller
+        if labeller is None:
+            return Parse(self.sentence, solution, [])
+        names = []
+        for heads, arcs in self.deadline.through(zip(solution.heads, solution.arcs)):
+            labels = best_labels(labeller.labels, labeller.tree_scores(scored, heads, arcs))
+            for m, label in self.labels.items():
+                labels[m - 1] = label
+            names.append(labels)
+        return Parse(self.sentence, solution.first(len(names)), names)
+
+    def _lacks_trees(self, parse: Parse) -> bool:
+        """Return True if more arcs may have more valid trees, or one that breaks fewer rules."""
+        if parse.solution.status not in ("optimal", "gap"):
+            return parse.solution.status == "infeasible"
+        if self.parser.rules is None or not any(parse.faults[:1]):
+            return len(parse.solution) < self.options.k_best
+        entries = self.parser.rules.entries
+        return any(
+            entries[fault.entry].rule.unless is not None or not self.labels.keys() >= {*fault.arcs}
+            for fault in parse.faults[0]
+        )
+
+
+def _merit(parse: Parse, is_limited: bool = False) -> tuple[int, int, bool]:
+    """Rank parses by the number of trees that break no rule, then by the faults of the first.
+
+    Of two that are equal, the one over more arcs is better, unless its search `is_limited`.
+    """
+    n_valid = len(parse.solution) - sum(map(bool, parse.faults))
+    return n_valid, -sum(map(len, parse.faults[:1])), is_limited
