@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from bbparse.inference.proof.verify import verify
     from bbparse.inference.solve import solve, solve_batch
     from bbparse.parser.document import Document, ParsedSentence, Tree, Word
-    from bbparse.parser.parser import Parser, ScoredTree
-    from bbparse.parser.pipeline import Pipeline, load
+    from bbparse.parser.parser import Parser, load
     from bbparse.runtime.errors import (
         BBParseError,
         ConfigError,
@@ -32,20 +31,21 @@ if TYPE_CHECKING:
         VerificationError,
     )
     from bbparse.treebank import Sentence, read_conllu
+    from bbparse.treebank.sentence import ScoredTree
 
 _OF_MODULE = {
     "inference.agreement": "Agreement agree",
     "runtime.errors": "BBParseError ConfigError FactorError ModelError OutputError ProblemError"
     " TreebankError VerificationError",
     "parser.document": "Document ParsedSentence Tree Word",
-    "parser.parser": "Parser ScoredTree",
-    "parser.pipeline": "Pipeline load",
+    "parser.parser": "Parser load",
     "core": "Problem Solution",
     "inference.proof.verify": "verify",
     "inference.conflict": "explain_infeasible",
     "inference.matrix": "best_tree best_trees",
     "inference.solve": "solve solve_batch",
     "treebank": "Sentence read_conllu",
+    "treebank.sentence": "ScoredTree",
 }
 _HOME = {name: module for module, names in _OF_MODULE.items() for name in names.split()}
 
@@ -59,7 +59,6 @@ __all__ = [
     "OutputError",
     "ParsedSentence",
     "Parser",
-    "Pipeline",
     "Problem",
     "ProblemError",
     "ScoredTree",

@@ -65,8 +65,8 @@ def sentences(count: int) -> list[list[str]]:
 
 
 def by_python(nlp: Any, words: list[str]) -> bool:
-    tagged = nlp.parser.tagged(Sentence.from_words(words))
-    found = nlp.parser.parse(tagged)
+    tagged = nlp.tagged(Sentence.from_words(words))
+    found = nlp.parse(tagged)
     return len(found) == 1 and found[0].upper_bound >= found[0].score
 
 

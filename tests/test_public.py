@@ -12,7 +12,6 @@ import pytest
 from bbparse import (
     BBParseError,
     Parser,
-    Pipeline,
     Problem,
     Sentence,
     Solution,
@@ -46,7 +45,7 @@ def options(call: Callable[..., Any], names: str) -> list[Callable[[Any], Any]]:
             "k_best prune time_limit node_limit valid",
         ),
         options(
-            lambda **o: Pipeline(toy.parser())([["a", "b"]], **o),
+            lambda **o: toy.parser()([["a", "b"]], **o),
             "k_best prune threads confidence keep_heads",
         ),
         options(
@@ -74,7 +73,7 @@ def options(call: Callable[..., Any], names: str) -> list[Callable[[Any], Any]]:
             lambda v: list(read_conllu(v)),
             PROBLEM.save,
             lambda v: toy.parser().save(v),
-            Pipeline,
+            Parser,
         ],
         [
             lambda v: toy.parser().parse(v),
@@ -130,4 +129,4 @@ def test_what_is_wrong_is_refused_in_a_line(
 def test_words_are_no_empty_texts() -> None:
     for words in ([""], ["a", ""], [("", "NOUN")], [" "]):
         with pytest.raises(BBParseError, match=r"word [12] is '"):
-            Pipeline(toy.parser())([words])
+            toy.parser()([words])

@@ -28,7 +28,7 @@ from spacy.vocab import Vocab
 
 from bbparse.models import DEFAULT_MODEL, MODELS
 from bbparse.parser.document import Tree
-from bbparse.parser.pipeline import Pipeline, load
+from bbparse.parser.parser import Parser, load
 from bbparse.runtime.errors import ModelError
 from bbparse.text import sentences_of_text
 from bbparse.text.segmentation import is_blank
@@ -73,7 +73,7 @@ def make_parser(
     node_limit: int | None,
     time_limit: float | None,
 ) -> SpacyParser:
-    """Make the component; settings and errors are those of `bbparse.Pipeline`.
+    """Make the component; settings and errors are those of `bbparse.Parser`.
 
     A missing model file is no error before the first text, because spaCy may read the component
     from where `SpacyParser.to_disk` wrote it.
@@ -99,12 +99,12 @@ class SpacyParser:
     ``upper_bound`` and ``proved``. If the model makes enhanced graphs, ``token._.heads`` has the
     (head, label) pairs of a token.
 
-    Given a path in place of a pipeline, the model is read when it is first needed. ``options`` are
-    those of `Pipeline.pipe`.
+    Given a path in place of a parser, the model is read when it is first needed. ``options`` are
+    those of `Parser.pipe`.
     """
 
-    def __init__(self, pipeline: Pipeline | str, name: str = "bbparse", **options: Any) -> None:
-        self._pipeline = pipeline
+    def __init__(self, parser: Parser | str, name: str = "bbparse", **options: Any) -> None:
+        self._parser = parser
         self.name = name
         self.options = options
         self._sentencizer = Sentencizer()
@@ -115,21 +115,21 @@ class SpacyParser:
             Token.set_extension("heads", getter=_graph_heads)
 
     @property
-    def pipeline(self) -> Pipeline:
-        """The pipeline, read from its path if necessary."""
-        if isinstance(self._pipeline, str):
-            self._pipeline = load(self._pipeline)
-        return self._pipeline
+    def parser(self) -> Parser:
+        """The parser, read from its path if necessary."""
+        if isinstance(self._parser, str):
+            self._parser = load(self._parser)
+        return self._parser
 
     def to_disk(self, path: str | os.PathLike[str], *, exclude: Iterable[str] = ()) -> None:
         folder = Path(path)
         folder.mkdir(parents=True, exist_ok=True)
-        self.pipeline.parser.save(folder / _FILE)
+        self.parser.save(folder / _FILE)
 
     def from_disk(
         self, path: str | os.PathLike[str], *, exclude: Iterable[str] = ()
     ) -> SpacyParser:
-        self._pipeline = load(Path(path) / _FILE)
+        self._parser = load(Path(path) / _FILE)
         return self
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
@@ -148,7 +148,7 @@ class SpacyParser:
         tokens = [[t for t in doc[start:end] if not is_blank(t.text)] for start, end in bounds]
         self._warn_without_tags(doc)
         sentences = [_sentence_of(words) for words in tokens if words]
-        results = self.pipeline.pipe(sentences, **self.options)
+        results = self.parser.pipe(sentences, **self.options)
         columns = np.zeros((len(doc), 2), np.uint64)  # offset of the head, label
 
         def attach(token: Token, head: int, label: str) -> None:
@@ -204,7 +204,7 @@ class SpacyParser:
             yield from zip(cuts, [*cuts[1:], b])
 
     def _warn_without_tags(self, doc: Doc) -> None:
-        if self.pipeline.parser.model.takes_words or self._warned or not len(doc):
+        if self.parser.model.takes_words or self._warned or not len(doc):
             return
         if doc.has_annotation("POS") or doc.has_annotation("TAG"):
             return
@@ -300,7 +300,7 @@ class BBParseTokenizer(DummyTokenizer):
 
     def __init__(self, vocab: Vocab, model: str = DEFAULT_MODEL) -> None:
         self.vocab = vocab
-        self.tokenizer = load(model).parser.needed_tokenizer()
+        self.tokenizer = load(model).needed_tokenizer()
         self.in_config = False
 
     def to_disk(self, path: str | os.PathLike[str], **kwargs: Any) -> None:

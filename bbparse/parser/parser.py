@@ -9,47 +9,47 @@ from __future__ import annotations
 
 import math
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby, repeat
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 
-from bbparse.core import Problem, Solution
+from bbparse.core import Problem
 from bbparse.inference.oracles.projective.recurrences import GRANDSIB
+from bbparse.models import DEFAULT_MODEL
 from bbparse.models.configuration import Configuration
 from bbparse.models.factors.family import FactorFamily
-from bbparse.models.factors.registry import load_families
-from bbparse.models.factors.tree_family import TreeFamily
-from bbparse.models.model import Model
+from bbparse.models.factors.registry import tree_families
+from bbparse.models.model import Model, card
 from bbparse.models.model_file import load_model, save_model
-from bbparse.models.scoring.arc_network import BatchArcs, BatchScores, ScoredArcs
-from bbparse.models.scoring.problem_maker import Scored, ScoredBatch
+from bbparse.models.scoring.problem_maker import Scored
 from bbparse.neural.embeddings import Embeddings
 from bbparse.neural.ragged import batches
 from bbparse.parser.confidence import NOTE, Calibration, GoldEvidence, evidence_of, gold_evidence
+from bbparse.parser.document import Document, ParsedSentence
 from bbparse.parser.edges import EdgeFamily
+from bbparse.parser.inputs import Token, items_of, sentence_of
 from bbparse.parser.parse import USUAL, AnyTreeFamily, Parse, ParseOptions, graphs_of
 from bbparse.parser.polyglot import PolyglotTokenizer, language_of, model_for, model_of
-from bbparse.parser.search import Search
+from bbparse.parser.search import Restriction, Search
 from bbparse.parser.spans import Spans
-from bbparse.parser.valid import Restriction, rules_for
 from bbparse.parser.validity.check import RuledSentence
+from bbparse.parser.validity.rules import rules_for
 from bbparse.runtime.arrays import Flags, Ints
 from bbparse.runtime.deadline import NO_DEADLINE, Deadline
-from bbparse.runtime.errors import BBParseError, FactorError, ModelError, ProblemError
+from bbparse.runtime.errors import BBParseError, ModelError, ProblemError, TreebankError
 from bbparse.runtime.options import check_options, check_type
 from bbparse.runtime.pool import map_in_threads
-from bbparse.text.segmentation import TextTokenizer
+from bbparse.text.segmentation import Split, TextTokenizer, sentences_of_text
 from bbparse.treebank import Sentence
 from bbparse.treebank.sentence import ScoredTree, given_heads
 
 #: Seconds for a sentence in which its best tree is surely found without a search.
 _AT_ONCE = 0.1
-#: Counts of a search that ends with its first tree.
-_AT_ROOT = {"nodes": 1, "dp_calls": 1, "trees_tried": 1, "closed_at_root": 1, "dp_work": 1.0}
 
 
 class Parser:
@@ -71,6 +71,7 @@ class Parser:
     def __init__(
         self, model: Model, options: ParseOptions = USUAL, tree_score: AnyTreeFamily | None = None
     ) -> None:
+        check_type("model", model, Model, "a Model: bbparse.load reads one", ModelError)
         check_type("options", options, ParseOptions, "ParseOptions", ProblemError)
         if options.language is not None:
             model, options = model_for(model, options.language), replace(options, language=None)
@@ -88,7 +89,7 @@ class Parser:
         self.calibration = Calibration.of(model) if options.confidence else None
         self.spans = None if options.spans is None else Spans.parsed(options.spans)
         self.edges: EdgeFamily | None = None  # that graphs must have
-        self.families = _tree_families(model, tree_score)
+        self.families = tree_families(model.maker.families, tree_score)
         if options.enhanced:
             model.needed_enhancer()
         if options.edges is not None:
@@ -157,13 +158,42 @@ class Parser:
     @classmethod
     def load(
         cls,
-        path: str | os.PathLike[str],
+        model: str | os.PathLike[str] = DEFAULT_MODEL,
         factors: Iterable[str | type[FactorFamily] | FactorFamily] = (),
         options: ParseOptions = USUAL,
         **changes: Any,
     ) -> Self:
-        """Read a model file (`bbparse.models.model_file.load_model`), to parse under options."""
-        return cls(load_model(path, factors), replace(options, **changes))
+        """Read a model and return a parser; `bbparse.load` is the same.
+
+        Parameters
+        ----------
+        model : path or name
+            A file, or the name of a model that comes with the package.
+        factors : iterable of families, optional
+            Factor families of the model that no installed package provides: classes, or
+            ``"module:Class"``. A model file alone never makes Python import code.
+        options : ParseOptions
+            Options for all that the parser parses, unless others are given.
+        changes
+            Options by name.
+
+        Raises
+        ------
+        ModelError
+            If the file is missing, damaged, or not a model of this version.
+        FactorError
+            If a factor family of the model is neither installed nor given.
+
+        Examples
+        --------
+        ::
+
+            nlp = bbparse.load("english.model")
+            doc = nlp([("She", "PRON"), ("slept", "VERB"), (".", "PUNCT")], k_best=2)
+            for word in doc[0]:
+                print(word.form, word.head, word.label)
+        """
+        return cls(load_model(model, factors), replace(options, **changes))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # everything else is made from these
@@ -183,6 +213,16 @@ class Parser:
         given = replace(options or self.options, **changes)
         return type(self)(self.model, given, tree_score or self.tree_score)
 
+    @property
+    def card(self) -> dict[str, Any]:
+        """The model's training data, settings and accuracy; see `bbparse.models.model.card`."""
+        return card(self.model)
+
+    def __repr__(self) -> str:
+        names = ", ".join(family.name for family in self.model.maker.families)
+        backbone = self.model.config.model.backbone
+        return f"<Parser: {backbone} backbone, {f'factors {names}' if names else 'no factors'}>"
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a model file atomically."""
         save_model(self.model, path)
@@ -193,16 +233,18 @@ class Parser:
         """Return the parser of a language; this one if it is unknown or has no model here."""
         if code not in self._of_language:
             model = model_of(self.model, code)
-            is_own = model is self.model
-            own = self if is_own else type(self)(model, self.options, self.tree_score)
-            self._of_language[code] = own
+            own = type(self)(model, self.options, self.tree_score)
+            self._of_language[code] = self if model is self.model else own
         return self._of_language[code]
 
     def _by_language(self, sentences: Iterable[Sentence]) -> Iterable[tuple[Self, Iterable[Any]]]:
         """Return sentences in groups, each with the parser of their language."""
         if self.model.languages is None:
             return [(self, sentences)]
-        return groupby(sentences, lambda sentence: self.of_language(language_of(sentence)))
+        return groupby(sentences, self._of)
+
+    def _of(self, sentence: Sentence) -> Self:
+        return self if self.model.languages is None else self.of_language(language_of(sentence))
 
     def needed_tokenizer(self) -> TextTokenizer:
         """Return the tokenizer for running text; raises `ModelError` if the model has none."""
@@ -225,24 +267,112 @@ class Parser:
         self, sentence: Sentence, prune: int | None = None, margin: float | None = None
     ) -> Problem:
         """Return the scored problem of a sentence; see `bbparse.models.scoring.problem_maker`."""
-        ((own, group),) = self._by_language([sentence])
-        return own.model.maker([*group], prune, margin)[0].problem
+        return self._of(sentence).model.maker([sentence], prune, margin)[0].problem
 
     def labels(self, sentence: Sentence, heads: Ints) -> list[str]:
         """Return the labels of a tree, int32[n + 1] heads; empty if the model has no labels."""
-        ((own, _),) = self._by_language([sentence])
-        if own.model.labeller is None:
+        model = self._of(sentence).model
+        if model.labeller is None:
             return []
         n, tree = sentence.n_words, np.array([0, *heads[1:]], np.int32)
         if tree.shape != (n + 1,) or tree.min() < 0 or tree.max() > n:
             raise ProblemError(f"heads are {heads!r:.60}, expected {n + 1} from 0 to {n}")
-        return own.model.labels_of(own.model.maker([sentence])[0], tree)
+        return model.labels_of(model.maker([sentence])[0], tree)
 
     def parse(
         self, sentence: Sentence, options: ParseOptions | None = None, **more: Any
     ) -> list[ScoredTree]:
         """Return the k best trees of a sentence, best first; arguments are those of `parse_all`."""
         return next(self.parse_all([sentence], options, **more)).trees
+
+    # ---- text ----------------------------------------------------------------------------------
+
+    def __call__(
+        self,
+        text: str | Sentence | Iterable[Sentence] | Sequence[Token] | Iterable[Sequence[Token]],
+        options: ParseOptions | None = None,
+        *,
+        split: Split = "text",
+        **more: Any,
+    ) -> Document:
+        """Parse a text, a sentence or several sentences.
+
+        Parameters
+        ----------
+        text : str, Sentence, words, or an iterable of sentences
+            Running text is segmented into sentences and words. A list of words is one sentence. A
+            word is its form, or a tuple of its form, UPOS, XPOS, lemma and FEATS, where trailing
+            items may be omitted; a word with blanks, as in some treebanks, must be a tuple. Several
+            sentences are an iterable of `Sentence` or of lists of words; for several texts, use
+            `pipe`. Words without tags are tagged first if the model has a tagger.
+        options : ParseOptions, optional
+            In place of the parser's own.
+        split : {"text", "lines", "words"}
+            Segmentation of running text. "text": as the model has learned it; "lines": each line
+            is a sentence; "words": the same, with words separated by blanks.
+        more
+            Options by name, such as ``k_best=2``: the fields of `ParseOptions`; and the other
+            arguments of `parse_all`, such as ``threads``.
+
+        Raises
+        ------
+        TreebankError
+            If words are given in another form, or if no tree has the heads to keep.
+        ModelError
+            If text is given and the model has no tokenizer, or needs tags and has no tagger.
+        """
+        parsed = self.pipe(items_of(text), options, split=split, **more)
+        return Document([sentence for document in parsed for sentence in document])
+
+    def pipe(
+        self,
+        texts: Iterable[Sentence | str | Sequence[Token]],
+        options: ParseOptions | None = None,
+        *,
+        split: Split = "text",
+        **more: Any,
+    ) -> Iterator[Document]:
+        """Parse a stream of texts, sentences, or lists of words; yield a `Document` for each.
+
+        The stream is read a little ahead. The document of a blank text has no sentences. Arguments
+        are those of a call.
+        """
+        sizes: deque[int] = deque()  # numbers of sentences of the texts that are being parsed
+        parsed: list[ParsedSentence] = []
+        stream = self._stream(texts, split, sizes)
+        # Without a tagger, words without tags are parsed by their forms.
+        tag = self.model.tagger is not None
+        for parse in self.parse_all(stream, options, tag=tag, **more):
+            while not sizes[0]:
+                yield Document([])
+                sizes.popleft()
+            parsed.append(ParsedSentence(parse.sentence, parse.trees, parse.status))
+            if len(parsed) == sizes[0]:
+                yield Document(parsed)
+                sizes.popleft()
+                parsed = []
+        for _ in sizes:
+            yield Document([])
+
+    def _stream(self, items: Iterable[Any], split: Split, sizes: deque[int]) -> Iterator[Sentence]:
+        """Yield the sentences of sentences, texts, or lists of words; note how many each has."""
+        if isinstance(items, str | Sentence) or not isinstance(items, Iterable):
+            raise TreebankError(f"found {items!r:.60}, expected an iterable of sentences or texts")
+        for number, item in enumerate(items, start=1):
+            if isinstance(item, Sentence):
+                sentences = [item]
+            elif isinstance(item, str):
+                if not self.model.takes_words:
+                    raise ModelError(
+                        "the model has no tagger, so it cannot parse raw text: give words with"
+                        " tags, or add a tagger to the model with 'bbparse bundle'"
+                    )
+                tokenizer = self.needed_tokenizer()
+                sentences = list(sentences_of_text(item, tokenizer, split=split))
+            else:
+                sentences = [sentence_of(item, number)]
+            sizes.append(len(sentences))
+            yield from sentences
 
     # ---- batches -------------------------------------------------------------------------------
 
@@ -333,15 +463,15 @@ class Parser:
         else:
             given = [*map(given_heads, batch)] if self.options.keep_heads else ()
             scored, parses = self.model.maker(batch, self.options.prune, None, given), []
-            found: Iterable[Parse | None] = repeat(None, len(batch))
+            decoded: Iterable[Any] = repeat(None, len(batch))
             if restrict is None and self.needs_no_search(until.left() / len(batch)):
-                found = self.best_of_batch(scored)
-            for i, best in enumerate(found):
-                if best is None or self._breaks_rules(best):
-                    best = search(batch[i]).parse(scored[i])
+                decoded = scored.decoded(self.model.labeller is not None)
+            for i, found in enumerate(decoded):
+                if found is None or self._breaks_rules(parse := Parse(batch[i], *found)):
+                    parse = search(batch[i]).parse(scored[i])
                 elif self.calibration is not None:
-                    best = self.rated(scored[i], best)
-                parses.append(best)
+                    parse = self.rated(scored[i], parse)
+                parses.append(parse)
         self.add_graphs(parses)
         return parses
 
@@ -381,36 +511,6 @@ class Parser:
             and self.model.labeller in (None, maker.network)
             and maker.config.method.get("backbone") == GRANDSIB.name
         )
-
-    def best_of_batch(self, scored: ScoredBatch) -> Iterator[Parse | None]:
-        """Yield the best trees of sentences, found all at once; None if a search has to."""
-        # both are of the network
-        linear, scores = cast(ScoredArcs, scored.linear), cast(BatchScores, scored.scores)
-        ptr = np.append(0, np.cumsum(linear.n_words))
-        found = linear.best_trees(scored.kind[1])
-        heads, proved = np.insert(found.heads, ptr[:-1], -1), np.ones(len(ptr), np.bool_)
-        labels: list[str] = []
-        if self.model.labeller is not None:
-            words = np.arange(1, ptr[-1] + 1) - np.repeat(ptr[:-1], linear.n_words)
-            labels = scores.best_labels(BatchArcs(ptr, found.heads, words.astype(np.int32)))
-        rows = zip(
-            scored.sentences, *(column.tolist() for column in (ptr[:-1], ptr[1:], *found[2:]))
-        )
-        for i, (sentence, a, b, score, edges, is_settled) in enumerate(rows):
-            if not is_settled:
-                yield None
-                continue
-            one, stats = slice(i, i + 1), {**_AT_ROOT, "edges": edges, "upper_bound": score}
-            solution = Solution(
-                heads[np.newaxis, a + i : b + i + 1],
-                found.arcs[np.newaxis, a:b],
-                found.scores[one],
-                found.scores[one],
-                proved[one],
-                "optimal",
-                stats,
-            )
-            yield Parse(sentence, solution, [labels[a:b]] if labels else [])
 
     def _breaks_rules(self, best: Parse) -> bool:
         if self.rules is None:
@@ -453,12 +553,4 @@ class Parser:
                     yield gold_evidence(self.model, scored, parse.solution.arcs[0], labels, gold)
 
 
-def _tree_families(model: Model, extra: AnyTreeFamily | None) -> tuple[TreeFamily, ...]:
-    """Return the tree families of a model, and an extra one."""
-    own = tuple(family for family in model.maker.families if isinstance(family, TreeFamily))
-    if extra is None:
-        return own
-    *_, family = load_families([*own, extra])
-    if not isinstance(family, TreeFamily):
-        raise FactorError(f"tree_score is the family {family.name!r}, expected a TreeFamily")
-    return *own, family
+load = Parser.load

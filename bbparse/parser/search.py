@@ -12,29 +12,36 @@ from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from bbparse.core import Problem, Solution
 from bbparse.models.factors.tree_family import tree_options
 from bbparse.models.scoring.candidates import LONG
+from bbparse.models.scoring.labeller import Labelling
 from bbparse.models.scoring.labels import best_labels
 from bbparse.models.scoring.problem_maker import Scored
 from bbparse.parser.parse import Parse
 from bbparse.parser.spans import Spans
-from bbparse.parser.valid import Restriction, check_crossing, no_tree, valid_parse
 from bbparse.parser.validity.check import RuledSentence
+from bbparse.parser.validity.constraints import Candidates
+from bbparse.parser.validity.lazily import solve_valid
+from bbparse.runtime.arrays import Float64s, Ints
 from bbparse.runtime.deadline import NO_DEADLINE, Deadline
 from bbparse.runtime.errors import FactorError, ProblemError, TreebankError
 from bbparse.treebank import Sentence
 from bbparse.treebank.sentence import given_heads
+from bbparse.treebank.trees import crossing_words
 
 if TYPE_CHECKING:
     from bbparse.parser.parser import Parser
 
 Solver = Callable[..., Solution]
 """Solves a problem; also takes the work ``spent`` already, and options of `bbparse.solve`."""
+
+#: A constraint on the trees of a sentence besides its heads: maps a problem to a restricted one.
+Restriction = Callable[[Problem], Problem]
 
 #: Hyperedges that the search of one sentence may visit by default: seventy times the most that a
 #: sentence of UD English EWT's dev set needs. `LONG` sentences get fewer: their nodes cost more.
@@ -47,6 +54,8 @@ TREE_LIMIT = 1000
 _ALL_ARCS = 2e-6
 #: Candidate heads a word that often contain a tree that the fewest do not.
 _SOME_HEADS = 10
+#: Most arcs that a message names.
+_NAMED = 6
 
 
 def _work_limit(problem: Problem, spent: float = 0.0) -> float:
@@ -73,11 +82,12 @@ class Search:
         self.model, self.options, self.spans = parser.model, parser.options, parser.spans
         self.restrict, self.reasons = restrict, reasons
         self.deadline = until.within(self.options.time_limit)
+        self.ruled = None if parser.rules is None else RuledSentence(parser.rules, sentence)
         #: Heads and labels to keep, by modifier.
         self.heads, self.labels = dict[int, int](), dict[int, str]()
         if self.options.keep_heads:
             self.heads = given_heads(sentence)
-            check_crossing(sentence, self.model.config.projective)
+            _check_crossing(sentence, self.model.config.projective)
             names = sentence.deprels
             self.labels = {m: names[m - 1] for m in self.heads if names[m - 1] != "_"}
 
@@ -102,7 +112,7 @@ class Search:
         is_given = self.options.keep_heads or self.restrict is not None
         if parse.solution.status == "infeasible" and (is_given or self.parser.has_constraints):
             others = self.restrict, self.spans, self.parser.edges
-            raise no_tree(scored, parse.solution, complete, any(x is not None for x in others))
+            raise _no_tree(scored, parse.solution, complete, any(x is not None for x in others))
         return scored, parse
 
     def _blame(self, n_faults: float) -> str:
@@ -250,21 +260,48 @@ class Search:
             best.solution = best.solution.stopped("gap", unproved=True)
 
     def _valid(self, scored: Scored, spent: float = 0.0, *, explain: bool) -> Parse:
-        """Return the best valid trees with labels over the arcs of the scored sentence."""
-        solver, rules, labeller = self.solver(scored), self.parser.rules, self.model.labeller
+        """Return the best valid trees with labels over the arcs of the scored sentence.
+
+        Sentences whose trees break rules are solved again under these rules.
+        """
+        solver = self.solver(scored)
         parse = self._solved(scored, solver, spent, explain=explain)
-        if rules is None or labeller is None or not any(parse.faults):
+        if self.ruled is None or not any(parse.faults):
             return parse
-        return valid_parse(
-            labeller,
-            rules,
-            solver,
-            scored,
-            parse,
+        spent, labeller = parse.solution.work, cast(Labelling, self.model.labeller)
+        names = [*labeller.labels, *sorted({*self.labels.values()} - {*labeller.labels})]
+
+        def scores(heads: Ints, mods: Ints) -> Float64s:
+            known = labeller.scores_around(scored, parse.solution.heads[0], heads, mods)
+            of_arcs = np.full((len(mods), len(names)), -np.inf)
+            of_arcs[:, : known.shape[1]] = known
+            for m, label in self.labels.items():
+                of_arcs[mods == m] = np.where(np.array(names) == label, 0.0, -np.inf)
+            return of_arcs
+
+        def solve_again(problem: Problem, k: int) -> Solution:
+            nonlocal spent
+            solution = solver(problem, spent, explain=False, k_best=k)
+            spent += solution.work
+            return solution
+
+        valid = solve_valid(
+            Candidates(scored.problem, names, self.ruled),
+            scores,
+            solve_again,
             k_best=self.options.k_best,
             deadline=self.deadline,
-            fixed=self.labels,
+            broken=list(zip(parse.solution.heads[:, 1:].tolist(), parse.faults)),
         )
+        solution = valid.solution
+        if len(solution) < len(parse.faults) and solution.status not in ("optimal", "gap"):
+            # A limit was reached before the search found as many trees.
+            is_broken = np.logical_or.accumulate([bool(own) for own in parse.faults])
+            proved = parse.solution.proved & ~is_broken
+            parse.solution = replace(parse.solution, proved=proved, status=solution.status)
+            return parse
+        solution.stats["rounds"] = valid.rounds
+        return Parse(self.sentence, solution, valid.labels, valid.faults)
 
     def _solved(self, scored: Scored, solver: Solver, spent: float = 0.0, **more: Any) -> Parse:
         """Return the best trees with labels, and the rules that each of them breaks.
@@ -272,12 +309,11 @@ class Search:
         Trees that are not checked in time are left out.
         """
         parse = self.label(scored, solver(scored.problem, spent, **more))
-        if self.parser.rules is None or self.model.labeller is None:
+        if self.ruled is None:
             return parse
-        ruled = RuledSentence(self.parser.rules, self.sentence)
         rows = zip(parse.solution.heads[:, 1:].tolist(), parse.labels)
         projective = scored.problem.projective
-        faults = [ruled.faults(*row, projective) for row in self.deadline.through(rows)]
+        faults = [self.ruled.faults(*row, projective) for row in self.deadline.through(rows)]
         return replace(parse.first(len(faults)), faults=faults)
 
     def label(self, scored: Scored, solution: Solution) -> Parse:
@@ -297,9 +333,9 @@ class Search:
         """Return True if more arcs may have more valid trees, or one that breaks fewer rules."""
         if parse.solution.status not in ("optimal", "gap"):
             return parse.solution.status == "infeasible"
-        if self.parser.rules is None or not any(parse.faults[:1]):
+        if self.ruled is None or not any(parse.faults[:1]):
             return len(parse.solution) < self.options.k_best
-        entries = self.parser.rules.entries
+        entries = self.ruled.rules.entries
         return any(
             entries[fault.entry].rule.unless is not None or not self.labels.keys() >= {*fault.arcs}
             for fault in parse.faults[0]
@@ -313,3 +349,28 @@ def _merit(parse: Parse, is_limited: bool = False) -> tuple[int, int, bool]:
     """
     n_valid = len(parse.solution) - sum(map(bool, parse.faults))
     return n_valid, -sum(map(len, parse.faults[:1])), is_limited
+
+
+def _check_crossing(sentence: Sentence, projective: bool) -> None:
+    """Refuse heads that cross if trees must be projective."""
+    crossing = sorted(crossing_words(sentence.heads)) if projective else []
+    if crossing:
+        arcs = ", ".join(f"{sentence.heads[m - 1]} → {m}" for m in crossing[:_NAMED])
+        more = f" and {len(crossing) - _NAMED} more" if len(crossing) > _NAMED else ""
+        raise TreebankError(
+            f"{sentence.source or 'input'}, {sentence.name}: no projective tree has all fixed"
+            f" heads: the arcs {arcs}{more} cross; use a model trained with --projective no,"
+            " without --projective yes"
+        )
+
+
+def _no_tree(scored: Scored, solution: Solution, complete: bool, restricted: bool) -> TreebankError:
+    """Return the error for fixed heads that no tree has; ``complete`` if no arc was pruned."""
+    sentence = scored.sentence
+    where = f"{sentence.source or 'input'}, {sentence.name}: no"
+    if not complete:
+        return TreebankError(f"{where} tree was found in time: allow more, or drop constraints")
+    conflict = f": {'; '.join(solution.conflict)}" if solution.conflict else ""
+    kind = "projective tree" if scored.problem.projective else "tree"
+    and_more = " and satisfies the constraints" if restricted else ""
+    return TreebankError(f"{where} {kind} with one root has all fixed heads{and_more}{conflict}")

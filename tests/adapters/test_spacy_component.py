@@ -12,7 +12,6 @@ import pytest
 import spacy
 from spacy.tokens import Doc, DocBin
 
-import bbparse
 from bbparse.adapters.spacy_component import BBParseTokenizer, SpacyParser
 from bbparse.models.graph.training import train_enhancer
 from bbparse.parser.parser import Parser
@@ -132,7 +131,7 @@ def test_tags_lemmas_and_features_are_set(reading: str) -> None:
     nlp = spacy.blank("en")
     nlp.add_pipe("bbparse", config={"model": reading, "k_best": 3})
     doc = nlp(Doc(nlp.vocab, words=["The", "cat", "slept", "."]))
-    (expected,) = bbparse.Pipeline(toy.reader())([["The", "cat", "slept", "."]], k_best=3)
+    (expected,) = toy.reader()([["The", "cat", "slept", "."]], k_best=3)
     sentence = expected.sentence
     assert [t.pos_ for t in doc] == sentence.upos and [t.tag_ for t in doc] == sentence.xpos
     assert [t.lemma_ for t in doc] == sentence.lemmas
@@ -152,7 +151,7 @@ def test_the_tokenizer_agrees_with_the_pipeline(reading: str) -> None:
     for text in (TEXT, "", "  ", " Yes!\n\nNo.", "a\u00a0b  c"):
         doc = nlp(text)
         assert doc.text == text
-        expected = bbparse.Pipeline(toy.reader())(text) if text.strip() else []
+        expected = toy.reader()(text) if text.strip() else []
         found = [[t for t in span if not t.is_space] for span in doc.sents]
         found = [tokens for tokens in found if tokens]
         assert [[t.text for t in s] for s in found] == [s.sentence.forms for s in expected]
@@ -252,7 +251,7 @@ def test_tokens_have_the_heads_of_graphs() -> None:
     model = replace(toy.parser().model)
     model.enhancer = train_enhancer(graphs.sentences(1, 200))
     parser = Parser(model)
-    component = SpacyParser(bbparse.Pipeline(parser))
+    component = SpacyParser(parser)
     blank = spacy.blank("en")
     sentences = toy.dev_sentences()[:4]
     doc = component(doc_of(blank, list(sentences)))

@@ -16,7 +16,6 @@ from bbparse.inference.solve import solve
 from bbparse.parser.arc_scores import ModelScores
 from bbparse.parser.confidence import NOTE, Calibration, gap_bounds
 from bbparse.parser.parser import Parser
-from bbparse.parser.pipeline import Pipeline
 from bbparse.parser.validity.repair import RepairOptions, repair
 from bbparse.parser.validity.rules import Rules
 from bbparse.treebank import NO_HEAD
@@ -52,7 +51,7 @@ def test_confidence_of_arcs_and_trees() -> None:
     parser, rows = sure_parser()
     right = np.concatenate([one.right for one in rows])
     either = np.concatenate([one.top2 for one in rows])
-    nlp = Pipeline(parser)
+    nlp = parser
     doc = nlp(toy.dev_sentences(), confidence=True)
     sure = np.array([word.confidence for sentence in doc for word in sentence])
     assert len(sure) == len(right) and ((sure > 0) & (sure < 1)).all()

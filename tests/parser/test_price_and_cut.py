@@ -10,7 +10,6 @@ import pytest
 from bbparse.inference.solve import solve
 from bbparse.models.configuration import Configuration
 from bbparse.parser.parser import Parser
-from bbparse.parser.valid import rules_for
 from bbparse.parser.validity.check import RuledSentence
 from tests import toy
 
@@ -30,7 +29,7 @@ def parser() -> Parser:
 
 def test_trees_are_the_best_ones_of_all_arcs(parser: Parser) -> None:
     added = total = 0
-    rules = rules_for(None, parser.model.labeller)
+    rules = parser.rules
     for sentence in [s for s in toy.dev_sentences() if s.n_words <= 12][:12]:
         problem = parser.problem(sentence, prune=0)
         n = sentence.n_words

@@ -7,12 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bbparse.parser.pipeline import Pipeline
 from bbparse.parser.search import Search
-from bbparse.parser.valid import rules_for
 from bbparse.parser.validity.check import RuledSentence
 from bbparse.parser.validity.conditions import ArcCondition
-from bbparse.parser.validity.rules import Rule, Rules
+from bbparse.parser.validity.rules import Rule, Rules, rules_for
 from bbparse.runtime.errors import ConfigError
 from tests import toy
 from tests.parser.test_given_heads import with_heads
@@ -81,7 +79,7 @@ def test_conflicts_are_told() -> None:
 
 def test_given_heads_and_labels_stay_and_faults_are_told() -> None:
     sentence = next(one for one in toy.dev_sentences() if one.n_words > 4)
-    nlp = Pipeline(toy.parser())
+    nlp = toy.parser()
     head = {m: h for m, h in enumerate(sentence.heads, start=1)}
     given = with_heads(sentence, head, {1: "det", 2: "own:label"})
     (tree,) = nlp(given, keep_heads=True, valid=RULES)[0].trees

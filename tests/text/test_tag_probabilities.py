@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbparse.parser.pipeline import load
+from bbparse.parser.parser import load
 from bbparse.text.tag_probabilities import likely
 from bbparse.treebank import Sentence
 from bbparse.treebank.writing import with_columns
@@ -31,7 +31,7 @@ def test_probabilities_are_flatter_than_the_scores(seed: int, n: int, size: int)
 
 
 def test_the_tags_of_a_tagger_have_them_and_others_do_not() -> None:
-    parser = load("english").parser
+    parser = load("english")
     sentence = Sentence.from_words(["Time", "flies", "like", "an", "arrow"])
     (tagged,) = parser.tag([sentence])
     assert sentence.likely_tags is None and tagged.likely_tags is not None

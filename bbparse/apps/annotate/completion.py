@@ -19,9 +19,8 @@ from bbparse.parser.confidence import Calibration, evidence_of
 from bbparse.parser.edges import has_edges, named_edges, naming_edges
 from bbparse.parser.parse import ParseOptions
 from bbparse.parser.parser import Parser
-from bbparse.parser.valid import rules_for
 from bbparse.parser.validity.check import NO_ENTRY, tree_faults
-from bbparse.parser.validity.rules import Rules
+from bbparse.parser.validity.rules import Rules, rules_for
 from bbparse.runtime.errors import BBParseError, TreebankError
 from bbparse.treebank.drawing.layout import in_english
 from bbparse.treebank.sentence import NO_HEAD, Sentence

@@ -33,9 +33,8 @@ from bbparse.models.scoring.problem_maker import Scored
 from bbparse.parser.parse import AnyTreeFamily, ParseOptions
 from bbparse.parser.parser import Parser
 from bbparse.parser.search import Search
-from bbparse.parser.valid import rules_for
 from bbparse.parser.validity.check import RuledSentence
-from bbparse.parser.validity.rules import Rules
+from bbparse.parser.validity.rules import Rules, rules_for
 from bbparse.runtime.deadline import NO_DEADLINE, Deadline
 from bbparse.runtime.errors import ProblemError
 from bbparse.runtime.progress import watched

@@ -22,10 +22,10 @@ from bbparse.apps.serve.inception import Predict
 from bbparse.apps.serve.schema import ParseRequest, Refused, SentenceConstraints
 from bbparse.core import Problem
 from bbparse.parser.confidence import NOTE
+from bbparse.parser.inputs import sentence_of
 from bbparse.parser.parse import Parse, ParseOptions
 from bbparse.parser.parser import Parser
-from bbparse.parser.pipeline import sentence_of
-from bbparse.parser.valid import Restriction
+from bbparse.parser.search import Restriction
 from bbparse.runtime.deadline import Deadline
 from bbparse.runtime.errors import BBParseError, one_line
 from bbparse.text import sentences_of_text

@@ -20,6 +20,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 
 from bbparse.models.factors.family import FactorFamily, naming_errors
+from bbparse.models.factors.tree_family import TreeFamily
 from bbparse.runtime.errors import FactorError
 from bbparse.runtime.options import check_type
 
@@ -161,3 +162,16 @@ def _make(item: object, where: str) -> FactorFamily:
             f"found {item.name!r}"
         )
     return item
+
+
+def tree_families(
+    families: Iterable[FactorFamily], extra: str | type[FactorFamily] | FactorFamily | None
+) -> tuple[TreeFamily, ...]:
+    """Return the tree families among some families, and an extra one."""
+    own = tuple(family for family in families if isinstance(family, TreeFamily))
+    if extra is None:
+        return own
+    *_, family = load_families([*own, extra])
+    if not isinstance(family, TreeFamily):
+        raise FactorError(f"tree_score is the family {family.name!r}, expected a TreeFamily")
+    return *own, family

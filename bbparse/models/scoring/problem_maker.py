@@ -12,13 +12,13 @@ contain no tree.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
 
-from bbparse.core import Problem
+from bbparse.core import Problem, Solution
 from bbparse.core.parts import SET_NAMES
 from bbparse.models.configuration import Configuration
 from bbparse.models.factors.family import FactorFamily, alive_factors
@@ -30,6 +30,7 @@ from bbparse.models.scoring.arc_network import (
     BatchScores,
     NetworkScores,
     Scored,
+    ScoredArcs,
 )
 from bbparse.models.scoring.candidates import Pairs
 from bbparse.models.scoring.linear import QUANTUM, LinearScorer
@@ -44,6 +45,8 @@ from bbparse.treebank.sentence import MAX_WORDS
 
 # Most candidate parts of a sentence; more would endanger the memory (24 bytes each and more).
 MAX_PARTS = 60_000_000
+#: Counts of a search that ends with its first tree.
+_AT_ROOT = {"nodes": 1, "dp_calls": 1, "trees_tried": 1, "closed_at_root": 1, "dp_work": 1.0}
 
 
 def with_arcs_of(arc_head: Ints, arc_mod: Ints, heads: Ints) -> Pairs:
@@ -227,6 +230,30 @@ class ScoredBatch(Sequence[Scored]):
         problem = Problem.trusted(sentence.n_words, *arcs, **fields)
         scores = None if self.scores is None else self.scores.of_sentence(i)
         return Scored(sentence, encoded, problem, scores)
+
+    def decoded(self, labelled: bool) -> Iterator[tuple[Solution, list[list[str]]] | None]:
+        """Yield the best trees and their labels, found all at once; None if a search has to.
+
+        They are those of the charts of a network's scores, projective and without factors.
+        """
+        linear, scores = cast(ScoredArcs, self.linear), cast(BatchScores, self.scores)
+        ptr = np.append(0, np.cumsum(linear.n_words))
+        found = linear.best_trees(self.kind[1])
+        heads, proved = np.insert(found.heads, ptr[:-1], -1), np.ones(len(ptr), np.bool_)
+        labels: list[str] = []
+        if labelled:
+            words = np.arange(1, ptr[-1] + 1) - np.repeat(ptr[:-1], linear.n_words)
+            labels = scores.best_labels(BatchArcs(ptr, found.heads, words.astype(np.int32)))
+        rows = zip(*(column.tolist() for column in (ptr[:-1], ptr[1:], *found[2:])))
+        for i, (a, b, score, edges, is_settled) in enumerate(rows):
+            if not is_settled:
+                yield None
+                continue
+            one, stats = slice(i, i + 1), {**_AT_ROOT, "edges": edges, "upper_bound": score}
+            trees = heads[np.newaxis, a + i : b + i + 1], found.arcs[np.newaxis, a:b]
+            best = found.scores[one]
+            solution = Solution(*trees, best, best, proved[one], "optimal", stats)
+            yield solution, [labels[a:b]] if labels else []
 
     def _views(self) -> list[FactorView]:
         """Return the views of all sentences, which have copies of the arcs."""

@@ -108,7 +108,7 @@ class CompiledRules:
         items: Iterable[str] = repeat("")
         if self._misc:
             items = map(self._items, miscs(sentence))
-        keys = chain([_ROOT], islice(zip(*read, items), sentence.n_words))
+        keys = chain([_ROOT], islice(zip(*read, items), len(sentence.forms)))
         return [*map(self._of_word, keys)]
 
     def _items_of(self, misc: str) -> str:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from bbparse.core import Problem
+from bbparse.models.scoring.labeller import Labelling
 from bbparse.parser.validity.check import NO_ENTRY, Fault, RuledSentence, tree_faults
 from bbparse.parser.validity.compiled import CompiledRules
 from bbparse.parser.validity.conditions import (
@@ -30,7 +31,7 @@ from bbparse.parser.validity.conditions import (
     Rule,
 )
 from bbparse.parser.validity.constraints import Candidates
-from bbparse.runtime.errors import ConfigError, ProblemError
+from bbparse.runtime.errors import ConfigError, ModelError, ProblemError
 from bbparse.runtime.options import check_type
 from bbparse.treebank import Sentence
 from bbparse.treebank.sentence import NO_HEAD
@@ -250,7 +251,17 @@ def example_of(rule: Rule) -> Sentence:
     return sentence
 
 
-def has_ud_relations(labels: Iterable[str]) -> bool:
-    """Return True if labels are relations of UD, so that the rules of UD apply to them."""
-    universal = {label.partition(":")[0] for label in labels}
-    return universal <= set(RELATIONS) and {"root", "nsubj", "punct"} <= universal
+def rules_for(valid: str | Rules | None, labeller: Labelling | None) -> Rules | None:
+    """Return the validity rules for the trees of a model; `valid` is that of `ParseOptions`."""
+    if valid == "none" or (valid is None and labeller is None):
+        return None
+    if labeller is None:
+        raise ModelError("the model has no labels, which validity rules need")
+    if isinstance(valid, Rules):
+        return valid.binding
+    labels = {label.partition(":")[0] for label in labeller.labels}
+    is_ud = {"root", "nsubj", "punct"} <= labels <= {*RELATIONS}
+    rules = Rules.load("ud") if is_ud or valid == "ud" else Rules(())
+    if valid not in (None, "ud"):
+        rules += Rules.load(str(valid))
+    return rules.binding if len(rules) else None

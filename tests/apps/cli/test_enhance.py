@@ -109,7 +109,7 @@ def test_pages_and_pictures_show_new_edges(model: Path) -> None:
     parser = Parser.load(model)
     seen = 0
     for sentence in toy.dev_sentences():
-        tree = bbparse.Pipeline(parser)(sentence, valid="none")[0].best
+        tree = parser(sentence, valid="none")[0].best
         new = sum(head != tree.heads[m - 1] for head, _, m in tree.graph)
         assert tree.to_svg(graph=True).count('"bbp-arc theirs"') == new
         assert "theirs" not in tree.to_svg().partition("</style>")[2]

@@ -10,7 +10,6 @@ import pytest
 
 from bbparse.models.configuration import Configuration
 from bbparse.parser.parser import Parser
-from bbparse.parser.pipeline import Pipeline
 from bbparse.text.raw import plain_text
 from bbparse.treebank import write_conllu
 from tests import toy
@@ -147,7 +146,7 @@ def test_text_is_learned_too(run: Run, config: Path, tmp_path: Path) -> None:
         assert re.search(f"^{line}", shown, re.MULTILINE)
     assert shown.endswith("\n" + done.err[done.err.index("dev, %") : done.err.index("wrote")])
     card = json.loads(run("model", model, "--json").out)
-    assert card == Pipeline(learned).card
+    assert card == learned.card
     assert card["results"]["its text"]["las"] == float(table[2][-2])
     other = tmp_path / "other.model"
     assert run(*start, other, "--text-from", model).code == 0
@@ -184,7 +183,7 @@ def test_a_treebank_without_tags_is_enough(run: Run, config: Path, tmp_path: Pat
     assert ": word 1 has no UPOS (and " in done.err
     rows = [line for line in done.err.splitlines() if line.startswith(("gold", "from text"))]
     assert [row.partition("  ")[0] for row in rows] == ["gold tags", "from text"]
-    nlp = Pipeline(Parser.load(model))
+    nlp = Parser.load(model)
     assert nlp.card["takes"] == ["text", "words"]
     assert nlp("She sleeps.")[0].sentence.forms == ["She", "sleeps", "."]
     text = tmp_path / "in.txt"

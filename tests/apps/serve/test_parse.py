@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from bbparse.parser.pipeline import Pipeline
 from bbparse.treebank import format_sentence
 from bbparse.treebank.drawing.formats import json_line
 from tests import toy
@@ -27,7 +26,7 @@ def under(*constraints: dict[str, Any]) -> bytes:
 
 
 def expected(text: Any = TEXT, **options: Any) -> str:
-    found = Pipeline(toy.reader())(text, **options)
+    found = toy.reader()(text, **options)
     return "".join(json_line(one.sentence, one.trees, one.status) for one in found)
 
 
@@ -48,7 +47,7 @@ def test_conllu_comes_back_as_it_was(service: Running) -> None:
     sentences = toy.dev_sentences()
     body = "".join(format_sentence(s, last=False) for s in sentences)
     found = service.ask("/v1/parse?format=conllu", body.encode(), "text/x-conllu").text
-    assert found == Pipeline(toy.reader())(sentences).to_conllu().rstrip("\n") + "\n\n"
+    assert found == toy.reader()(sentences).to_conllu().rstrip("\n") + "\n\n"
 
 
 def test_json(service: Running) -> None:

@@ -18,7 +18,6 @@ from bbparse.models.scoring.problem_maker import ProblemMaker
 from bbparse.neural.embeddings import read_vectors
 from bbparse.neural.embeddings.vectors import WordVectors
 from bbparse.parser.parser import Parser
-from bbparse.parser.pipeline import Pipeline
 from bbparse.runtime.archive import write_archive
 from bbparse.runtime.errors import ConfigError, ModelError
 from bbparse.treebank import Sentence
@@ -98,7 +97,7 @@ def test_a_loaded_model_parses_the_same(parser: Parser, tmp_path: Path) -> None:
         assert [(t.heads, t.labels, t.score) for t in trees] == [
             (t.heads, t.labels, t.score) for t in again.parse(sentence, k_best=2)
         ]
-    card = Pipeline(again).card
+    card = again.card
     assert card["embeddings"]["name"] == "letters.vec" and card["embeddings"]["license"] == "CC0"
     assert [p.solution.scores[0] for p in again.parse_all(DEV, threads=2)] == [
         p.solution.scores[0] for p in parser.parse_all(DEV)

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 
 import bbparse
-from bbparse import Document, ModelError, Pipeline, Sentence, TreebankError
+from bbparse import Document, ModelError, Parser, Sentence, TreebankError
 from bbparse.models.model_file import model_bytes
 from bbparse.treebank import read_conllu
 from tests import toy
@@ -22,11 +22,11 @@ TAGGED = [("She", "PRON", "PRP", "she"), ("slept", "VERB", "VBD", "sleep"), ("."
 
 
 @pytest.fixture(scope="module")
-def nlp(model: Path) -> Pipeline:
+def nlp(model: Path) -> Parser:
     return bbparse.load(model)
 
 
-def test_whatever_holds_the_words_the_trees_are_the_same(nlp: Pipeline) -> None:
+def test_whatever_holds_the_words_the_trees_are_the_same(nlp: Parser) -> None:
     sentence = Sentence.from_words(
         ["She", "slept", "."],
         upos=["PRON", "VERB", "PUNCT"],
@@ -48,7 +48,7 @@ def test_whatever_holds_the_words_the_trees_are_the_same(nlp: Pipeline) -> None:
     assert nlp(["just", "words"])[0].sentence.upos == ["_", "_"]
 
 
-def test_what_is_no_sentence(nlp: Pipeline) -> None:
+def test_what_is_no_sentence(nlp: Parser) -> None:
     several = [Sentence.from_words(["a"])]
     with pytest.raises(TreebankError, match=r"sentence 1, word 2 is 3, expected text or a tuple"):
         nlp([["a", 3]])
@@ -76,7 +76,7 @@ def test_what_is_no_sentence(nlp: Pipeline) -> None:
         nlp("She slept.")
 
 
-def test_words_and_trees(nlp: Pipeline) -> None:
+def test_words_and_trees(nlp: Parser) -> None:
     (sentence,) = nlp(TAGGED, k_best=3)
     assert [word.form for word in sentence] == ["She", "slept", "."]
     assert sentence[1].head == 0 and sentence[1].label == "root"
@@ -90,7 +90,7 @@ def test_words_and_trees(nlp: Pipeline) -> None:
     assert scores == sorted(scores, reverse=True) and scores[0] == sentence.score
 
 
-def test_conllu_and_records(nlp: Pipeline) -> None:
+def test_conllu_and_records(nlp: Parser) -> None:
     doc = nlp(toy.dev_sentences()[:4])
     text = doc.to_conllu()
     again = list(read_conllu(io.StringIO(text)))
@@ -106,7 +106,7 @@ def test_conllu_and_records(nlp: Pipeline) -> None:
     assert len(two.to_dict()["trees"]) == 2
 
 
-def test_texts(nlp: Pipeline) -> None:
+def test_texts(nlp: Parser) -> None:
     doc = nlp(toy.dev_sentences()[:3])
     assert repr(doc) == "<Document: 3 sentences, 14 words>"
     assert repr(Document(doc[:1])) == "<Document: 1 sentence, 1 word>"
@@ -118,10 +118,10 @@ def test_texts(nlp: Pipeline) -> None:
     assert tuple(heads_in(str(doc[2].best))) == doc[2].heads
     assert tuple(heads_in(str(doc[2]).split("\n", 1)[1])) == doc[2].heads
     assert str(doc).count("small-dev-00") == 3
-    assert repr(nlp) == "<Pipeline: grandsib backbone, factors siblings, grandchildren>"
+    assert repr(nlp) == "<Parser: grandsib backbone, factors siblings, grandchildren>"
 
 
-def test_notebooks(nlp: Pipeline) -> None:
+def test_notebooks(nlp: Parser) -> None:
     doc = nlp(["<script>alert(1)</script>", "&"], k_best=2)
     page = doc._repr_html_()
     assert "<script>" not in page and "&lt;script&gt;" in page
@@ -137,30 +137,30 @@ def test_notebooks(nlp: Pipeline) -> None:
 
 
 @pytest.fixture(scope="module")
-def reader() -> Pipeline:
+def reader() -> Parser:
     """The toy parser with a tagger, so that it reads text."""
-    return Pipeline(toy.reader())
+    return toy.reader()
 
 
 @pytest.mark.parametrize("nothing", [None, 7, [None], [3, "words"]])
-def test_what_is_neither_text_nor_words(reader: Pipeline, nothing: Any) -> None:
+def test_what_is_neither_text_nor_words(reader: Parser, nothing: Any) -> None:
     with pytest.raises(TreebankError, match=r"^(found|sentence 1)"):
         reader(nothing)
     with pytest.raises(TreebankError, match="expected an iterable of sentences or texts"):
         list(reader.pipe("I saw."))  # type: ignore[arg-type]
 
 
-def test_pipelines_can_be_sent_to_other_processes(reader: Pipeline) -> None:
+def test_parsers_can_be_sent_to_other_processes(reader: Parser) -> None:
     sent = pickle.dumps(reader)
     # the model's file, and what families remember: networks and tables are made anew of it
-    assert len(sent) < 50_000 + len(model_bytes(reader.parser.model))
+    assert len(sent) < 50_000 + len(model_bytes(reader.model))
     again = pickle.loads(sent)
     text = "She slept. I saw the stars."
     assert [s.heads for s in again(text)] == [s.heads for s in reader(text)]
     assert again(text)[0].score == reader(text)[0].score
 
 
-def test_words_say_where_they_stand(reader: Pipeline) -> None:
+def test_words_say_where_they_stand(reader: Parser) -> None:
     text = "She doesn't sleep. Yes!"
     doc = reader(text)
     for sentence in doc:
@@ -190,7 +190,7 @@ STRANGE = [
 
 
 @pytest.mark.parametrize("text", STRANGE)
-def test_strange_texts_lose_nothing(reader: Pipeline, text: str) -> None:
+def test_strange_texts_lose_nothing(reader: Parser, text: str) -> None:
     found = reader(text)
     assert "".join(word.form for one in found for word in one) == "".join(text.split())
     assert all(0 <= word.head <= len(one) for one in found for word in one)
