@@ -121,9 +121,9 @@ def confidence(parser: Parser, gold: list[Sentence], k: int = 8) -> dict[str, An
             row = rows[i]
             sure = fitted(row.evidence)
             order.append(i)
-            arcs += sure.arcs
+            arcs += sure.confidences
             either += sure.top2_probabilities
-            trees.append(sure.tree)
+            trees.append(sure.confidence)
             right += row.right.tolist()
             both += row.top2.tolist()
             whole.append(bool(row.right.all()))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from bbparse.core import Problem, Solution
 from bbparse.core.check import MAX_SCORE, as_flag, check_matrix, error_context
 from bbparse.inference.matrix import as_array, cut
 from bbparse.inference.solve import solve
-from bbparse.parser.parse import Parse, trees_of
+from bbparse.parser.parse import Parse
 from bbparse.parser.validity.check import RuledSentence
 from bbparse.parser.validity.constraints import Candidates
 from bbparse.parser.validity.lazily import ValidTrees, solve_valid
@@ -273,9 +273,8 @@ def decode(
             k_best=k_best,
             deadline=deadline,
         )
-    if sentence is None:
-        return trees_of(found.solution, found.labels)
-    return Parse(sentence, found.solution, found.labels, found.faults).trees
+    # without a sentence there are no faults, which name its words
+    return Parse(cast(Sentence, sentence), found.solution, found.labels, found.faults).trees
 
 
 def _ruled(

@@ -43,10 +43,10 @@ _ROUNDS = 30
 
 
 class Confidences(NamedTuple):
-    """Probabilities of being right."""
+    """Probabilities of being right, as in `ScoredTree`."""
 
-    arcs: tuple[float, ...]  #: For each arc, with its label if there are labels.
-    tree: float  #: For the whole tree.
+    confidences: tuple[float, ...]  #: For each arc, with its label if there are labels.
+    confidence: float  #: For the whole tree.
     runner_up_heads: tuple[int, ...] = ()  #: Each word's second-best head, -1 if there is none.
     top2_probabilities: tuple[float, ...] = ()  #: That the head or the runner-up is right.
 

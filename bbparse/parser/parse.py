@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -126,25 +126,22 @@ class Parse:
         return Parse(self.sentence, self.solution.first(count), *(p[:count] for p in parts))
 
     @property
-    def status(self) -> str:
-        """The reason why the search ended."""
-        return self.solution.status
-
-    @property
     def trees(self) -> list[ScoredTree]:
         """The trees as plain records, best first."""
-        trees = trees_of(self.solution, self.labels, self.graphs)
-        for k, faults in enumerate(self.faults):
-            texts = [f.text(self.sentence, trees[k].heads, trees[k].labels) for f in faults]
-            trees[k] = replace(trees[k], broken=tuple(dict.fromkeys(texts)))
-        for k, confidences in enumerate(self.confidences):
-            trees[k] = replace(
-                trees[k],
-                confidences=confidences.arcs,
-                confidence=confidences.tree,
-                runner_up_heads=confidences.runner_up_heads,
-                top2_probabilities=confidences.top2_probabilities,
-            )
+        trees, s = list[ScoredTree](), self.solution
+        columns = s.heads[:, 1:], s.scores, s.upper_bounds, s.proved
+        rows = zip(*(column.tolist() for column in columns))
+        for k, (heads, score, bound, proved) in enumerate(rows):
+            labels = tuple(self.labels[k]) if self.labels else ()
+            more: dict[str, Any] = {}
+            if self.faults:
+                texts = [fault.text(self.sentence, heads, labels) for fault in self.faults[k]]
+                more["broken"] = tuple(dict.fromkeys(texts))
+            if self.confidences:
+                more |= self.confidences[k]._asdict()
+            if self.graphs:
+                more["enhanced"] = tuple(map(tuple, self.graphs[k]))
+            trees.append(ScoredTree(tuple(heads), score, bound, proved, labels, **more))
         return trees
 
 
@@ -156,23 +153,3 @@ def graphs_of(parses: Sequence[Parse], enhancer: Enhancer) -> list[list[Graph]]:
             trees.append((parse.sentence, heads, labels))
     graphs = iter(enhancer(trees))
     return [[*islice(graphs, len(parse.labels))] for parse in parses]
-
-
-def trees_of(
-    solution: Solution, labels: Sequence[Sequence[str]] = (), graphs: Sequence[Graph] = ()
-) -> list[ScoredTree]:
-    """Convert the trees of a solution to plain records, with the labels and graphs of each."""
-    rows = zip(
-        solution.heads[:, 1:].tolist(),
-        solution.scores.tolist(),
-        solution.upper_bounds.tolist(),
-        solution.proved.tolist(),
-        labels or [()] * len(solution),
-        graphs or [[]] * len(solution),
-    )
-    return [
-        ScoredTree(
-            tuple(heads), score, bound, proved, tuple(names), enhanced=tuple(map(tuple, graph))
-        )
-        for heads, score, bound, proved, names, graph in rows
-    ]

@@ -346,7 +346,7 @@ class Parser:
             while not sizes[0]:
                 yield Document([])
                 sizes.popleft()
-            parsed.append(ParsedSentence(parse.sentence, parse.trees, parse.status))
+            parsed.append(ParsedSentence(parse.sentence, parse.trees, parse.solution.status))
             if len(parsed) == sizes[0]:
                 yield Document(parsed)
                 sizes.popleft()

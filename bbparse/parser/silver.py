@@ -92,7 +92,7 @@ def label_text(teacher: Parser, sources: Sequence[str], path: Path, digest: str)
                 for batch in batches(section):
                     parses = [*teacher.parse_all(batch, tag=True)]
                     for parse, likely in zip(parses, likely_lines(teacher.model, parses)):
-                        text = as_conllu(parse.sentence, parse.trees, parse.status, style)
+                        text = as_conllu(parse.sentence, parse.trees, parse.solution.status, style)
                         file.write((likely + text).encode())
                 file.flush()
         os.replace(part, path)

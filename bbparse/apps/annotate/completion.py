@@ -147,7 +147,8 @@ class Completer:
         arcs = np.searchsorted(p.arc_head.astype(np.int64) * size + p.arc_mod, wanted)
         evidence = evidence_of(self.parser.model, scored, arcs.astype(np.int32), list(labels))
         sure = self.calibration(evidence)
-        return self._with_marks(RatedTree(heads, labels, sure.arcs, sure.tree), sentence, marks)
+        rated = RatedTree(heads, labels, sure.confidences, sure.confidence)
+        return self._with_marks(rated, sentence, marks)
 
     def _scored(self, sentence: Sentence, heads: Sequence[int]) -> Scored:
         """Score a sentence, with the arcs of a tree among the candidates."""

@@ -123,7 +123,7 @@ def _tree_terms(
     heads: NDArray[np.int32],
 ) -> list[Term]:
     """Return all terms of a tree, with those of tree families, whose texts are its features."""
-    terms = terms_of(scored.problem, arcs, parser, scored.sentence)
+    terms = terms_of(scored, arcs, parser)
     if families:
         view = parser.model.maker.view_of(scored)
         labels = parser.model.labels_of(scored, heads)

@@ -20,6 +20,7 @@ from bbparse.models.factors.family import tree_batches
 from bbparse.models.factors.view import FactorView
 from bbparse.models.scoring.arc_network import ArcNetwork, NetworkScores
 from bbparse.models.scoring.linear import QUANTUM, LinearScorer
+from bbparse.models.scoring.problem_maker import Scored
 from bbparse.models.scoring.soft_tags import likely_tags_of
 from bbparse.models.templates import KINDS, Template, TemplateSet
 from bbparse.parser.parser import Parser
@@ -67,15 +68,11 @@ class Term:
     without: tuple[Feature, ...] = ()
 
 
-def terms_of(
-    problem: Problem, arcs: NDArray[np.int32], parser: Parser, sentence: Sentence
-) -> list[Term]:
+def terms_of(scored: Scored, arcs: NDArray[np.int32], parser: Parser) -> list[Term]:
     """Return all terms of the score of a tree, int32[n] arcs; their values add up to it."""
-    terms = part_terms(problem, arcs)
+    terms = part_terms(scored.problem, arcs)
     if parser.model.maker.families:
-        order = np.sort(arcs)
-        view = parser.model.maker.view(sentence, problem.arc_head[order], problem.arc_mod[order])
-        terms += _family_terms(parser, view)
+        terms += _family_terms(parser, parser.model.maker.view_of(scored, np.sort(arcs)))
     return terms
 
 

@@ -28,7 +28,6 @@ from bbparse.models.scoring.arc_network import (
     ArcNetwork,
     BatchArcs,
     BatchScores,
-    NetworkScores,
     Scored,
     ScoredArcs,
 )
@@ -40,7 +39,7 @@ from bbparse.runtime.arrays import Hashes, Ints, Longs
 from bbparse.runtime.errors import ProblemError, TreebankError
 from bbparse.runtime.options import check_options, check_type
 from bbparse.treebank import Sentence
-from bbparse.treebank.encode import encode, encode_all
+from bbparse.treebank.encode import encode_all
 from bbparse.treebank.sentence import MAX_WORDS
 
 # Most candidate parts of a sentence; more would endanger the memory (24 bytes each and more).
@@ -137,17 +136,12 @@ class ProblemMaker:
                 f"{per_word[i]:.0f} candidate heads each are too many parts for memory; prune more"
             )
 
-    def view(self, sentence: Sentence, arc_head: Ints, arc_mod: Ints) -> FactorView:
-        """Return the view of a sentence's arcs, sorted by (head, mod), for factor families."""
-        values = encode(sentence)
-        batch = self.scores([sentence], [values])
-        scores = None if batch is None else batch.of_sentence(0)
-        return self._view(sentence, values, (arc_head, arc_mod), scores)
-
-    def view_of(self, scored: Scored) -> FactorView:
-        """Return the view of a scored sentence and its candidate arcs."""
-        arcs = scored.problem.arc_head, scored.problem.arc_mod
-        return self._view(scored.sentence, scored.values, arcs, scored.scores)
+    def view_of(self, scored: Scored, some: Ints | slice = slice(None)) -> FactorView:
+        """Return the view of a scored sentence and its candidate arcs, or some of them."""
+        arcs, labels = (scored.problem.arc_head[some], scored.problem.arc_mod[some]), None
+        if scored.scores is not None and self.label_names:
+            labels = 1 + scored.scores.label_scores(*arcs).argmax(axis=1).astype(np.int32)
+        return FactorView(scored.sentence, *arcs, scored.values, labels, self.label_names)
 
     @property
     def label_names(self) -> Sequence[str]:
@@ -176,14 +170,6 @@ class ProblemMaker:
             return scores.candidates(*options)
         linear = cast(LinearScorer, self.pruner)  # templates come with a pruner
         return BatchArcs.of([linear.candidates(encoded, *options) for encoded in values])
-
-    def _view(
-        self, sentence: Sentence, values: Hashes, arcs: Pairs, scores: NetworkScores | None
-    ) -> FactorView:
-        labels = None
-        if scores is not None and self.label_names:
-            labels = 1 + scores.label_scores(*arcs).argmax(axis=1).astype(np.int32)
-        return FactorView(sentence, *arcs, values, labels, self.label_names)
 
 
 class ScoredBatch(Sequence[Scored]):

@@ -16,7 +16,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from bbparse.parser.parse import Parse, trees_of
+from bbparse.parser.parse import Parse
 from bbparse.parser.parser import Parser, ScoredTree
 from bbparse.runtime import pool
 from bbparse.runtime.pool import CAN_FORK
@@ -226,12 +226,12 @@ if CAN_FORK:
     def test_a_worker_that_is_killed_is_told_in_one_line(
         run: Run, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        here = os.getpid()
+        here, trees = os.getpid(), Parse.trees.fget
 
         def deadly(found: Parse) -> list[ScoredTree]:
             if os.getpid() != here:
                 os.kill(os.getpid(), signal.SIGKILL)
-            return trees_of(found.solution, found.labels)
+            return trees(found)
 
         monkeypatch.setattr(Parse, "trees", property(deadly))
         monkeypatch.setattr(sections, "SECTION_WORDS", 40)

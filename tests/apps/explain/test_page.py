@@ -15,7 +15,7 @@ from bbparse.apps.explain.explanation import Explanation, arc_gaps
 from bbparse.apps.explain.terms import part_terms
 from bbparse.apps.explain.trace import trace_search
 from bbparse.inference.solve import solve
-from bbparse.parser.parse import trees_of
+from bbparse.parser.parse import Parse
 from bbparse.runtime.errors import counted
 from bbparse.treebank import Sentence
 from tests import toy
@@ -159,11 +159,12 @@ def _explanation_of(problem: Any, node_limit: int | None = None) -> Explanation:
     """An explanation of a problem that no parser made."""
     solution = solve(problem, k_best=2, node_limit=node_limit)
     score = float(solution.scores[0])
+    sentence = Sentence.from_words([f"w{i}" for i in range(1, problem.n_words + 1)])
     return Explanation(
-        Sentence.from_words([f"w{i}" for i in range(1, problem.n_words + 1)]),
+        sentence,
         problem,
         solution,
-        trees_of(solution),
+        Parse(sentence, solution, []).trees,
         [part_terms(problem, arcs) for arcs in solution.arcs],
         arc_gaps(problem, solution.arcs[0], score, node_limit=node_limit),
         trace_search(problem, node_limit=node_limit),

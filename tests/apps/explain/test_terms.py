@@ -70,10 +70,10 @@ def test_factors_that_count() -> None:
     parser = counting_parser()
     kinds: Counter[str] = Counter()
     for sentence in toy.dev_sentences():
-        problem = parser.problem(sentence)
-        solution = solve(problem, backbone="grandsib", k_best=2)
+        (scored,) = parser.model.maker([sentence])
+        solution = solve(scored.problem, backbone="grandsib", k_best=2)
         for arcs, score in zip(solution.arcs, solution.scores):
-            terms = terms_of(problem, arcs, parser, sentence)
+            terms = terms_of(scored, arcs, parser)
             assert math.fsum(t.value for t in terms) == pytest.approx(score)
             for term in terms:
                 if term.kind not in PARTS:
@@ -95,10 +95,10 @@ def test_terms_and_features_of_a_trained_parser(make: Callable[[], Parser]) -> N
     families: set[str] = set()
     with_words = 0
     for sentence in toy.dev_sentences():
-        problem = parser.problem(sentence)
-        solution = solve(problem, backbone="grandsib", k_best=2)
+        (scored,) = parser.model.maker([sentence])
+        solution = solve(scored.problem, backbone="grandsib", k_best=2)
         trees = [
-            (heads, terms_of(problem, arcs, parser, sentence))
+            (heads, terms_of(scored, arcs, parser))
             for arcs, heads in zip(solution.arcs, solution.heads)
         ]
         for score, terms in zip(solution.scores, with_features(parser, sentence, trees)):
