@@ -267,6 +267,7 @@ class Parser:
         self, sentence: Sentence, prune: int | None = None, margin: float | None = None
     ) -> Problem:
         """Return the scored problem of a sentence; see `bbparse.models.scoring.problem_maker`."""
+        check_options({"prune": prune}, ProblemError)
         return self._of(sentence).model.maker([sentence], prune, margin)[0].problem
 
     def labels(self, sentence: Sentence, heads: Ints) -> list[str]:

@@ -20,7 +20,6 @@ from bbparse.core import Problem, Solution
 from bbparse.models.factors.tree_family import tree_options
 from bbparse.models.scoring.candidates import LONG
 from bbparse.models.scoring.labeller import Labelling
-from bbparse.models.scoring.labels import best_labels
 from bbparse.models.scoring.problem_maker import Scored
 from bbparse.parser.parse import Parse
 from bbparse.parser.spans import Spans
@@ -318,12 +317,11 @@ class Search:
 
     def label(self, scored: Scored, solution: Solution) -> Parse:
         """Return a solution with the labels of its trees."""
-        labeller = self.model.labeller
-        if labeller is None:
+        if self.model.labeller is None:
             return Parse(self.sentence, solution, [])
         names = []
         for heads, arcs in self.deadline.through(zip(solution.heads, solution.arcs)):
-            labels = best_labels(labeller.labels, labeller.tree_scores(scored, heads, arcs))
+            labels = self.model.labels_of(scored, heads, arcs)
             for m, label in self.labels.items():
                 labels[m - 1] = label
             names.append(labels)

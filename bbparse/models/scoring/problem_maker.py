@@ -37,7 +37,7 @@ from bbparse.models.scoring.soft_tags import likely_tags_of
 from bbparse.neural.embeddings import Embeddings
 from bbparse.runtime.arrays import Hashes, Ints, Longs
 from bbparse.runtime.errors import ProblemError, TreebankError
-from bbparse.runtime.options import check_options, check_type
+from bbparse.runtime.options import check_type
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import encode_all
 from bbparse.treebank.sentence import MAX_WORDS
@@ -93,7 +93,6 @@ class ProblemMaker:
         `prune` is the most heads of a word, 0: all; `margin` the largest log-odds between the best
         head and a candidate. Arcs ``given`` for each sentence, by modifier, are candidates, too.
         """
-        check_options({"prune": prune}, ProblemError)
         for sentence in sentences:
             if not isinstance(sentence, Sentence):
                 check_type("sentence", sentence, Sentence, "a Sentence", TreebankError)

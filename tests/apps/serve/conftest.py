@@ -31,15 +31,13 @@ class Odd(Parser):
 
     folder: Path
 
-    def tagged(self, sentence: Sentence) -> Sentence:
-        time.sleep(sentence.forms.count("wait"))
-        if "die" in sentence.forms and (lives := sorted(self.folder.glob("die*"))):
-            lives[0].unlink()
-            os.kill(os.getpid(), signal.SIGKILL)
-        return super().tagged(sentence)
-
     def tag(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
-        return map(self.tagged, sentences)
+        for sentence in sentences:
+            time.sleep(sentence.forms.count("wait"))
+            if "die" in sentence.forms and (lives := sorted(self.folder.glob("die*"))):
+                lives[0].unlink()
+                os.kill(os.getpid(), signal.SIGKILL)
+            yield from super().tag([sentence])
 
 
 class Answer:
