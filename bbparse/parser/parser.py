@@ -263,12 +263,10 @@ class Parser:
 
     # ---- one sentence --------------------------------------------------------------------------
 
-    def problem(
-        self, sentence: Sentence, prune: int | None = None, margin: float | None = None
-    ) -> Problem:
+    def problem(self, sentence: Sentence, prune: int | None = None) -> Problem:
         """Return the scored problem of a sentence; see `bbparse.models.scoring.problem_maker`."""
         check_options({"prune": prune}, ProblemError)
-        return self._of(sentence).model.maker([sentence], prune, margin)[0].problem
+        return self._of(sentence).model.maker([sentence], prune)[0].problem
 
     def labels(self, sentence: Sentence, heads: Ints) -> list[str]:
         """Return the labels of a tree, int32[n + 1] heads; empty if the model has no labels."""

@@ -255,7 +255,8 @@ def test_families_see_the_best_label_of_each_arc() -> None:
     arcs = all_arcs(8)
     for labels in (LABELS, ()):
         network = random_network(rng, [sentence], labels=labels)
-        view = maker_of(network).view(sentence, *arcs)
+        maker = maker_of(network)
+        view = maker.view_of(maker.over_arcs(sentence, encode(sentence), *arcs))
         assert view.label_names == labels
         expected = np.zeros(len(arcs[0]), int)
         if labels:
