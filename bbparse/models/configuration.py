@@ -25,6 +25,13 @@ T = TypeVar("T")
 CONFIGURATIONS = Shipped("configuration", "configs", ".toml", ConfigError)
 METHODS = ("adagrad", "perceptron")
 SOLVERS = ("bb", "price-and-cut")
+#: Keys in older files → the keys now.
+FORMER_KEYS = {
+    "pairs": "biaffine_dim",
+    "shared": "arc_mlp_dim",
+    "parts": "part_dim",
+    "naming": "label_dim",
+}
 
 
 def _checked(default: Any, right: Callable[[Any], bool], expected: str, **others: Any) -> Any:
@@ -331,9 +338,10 @@ def read_record(cls: type[T], table: Mapping[str, Any], where: str) -> T:
     defaults = {f.name: getattr(cls(), f.name) for f in fields(cls)}  # type: ignore[arg-type]
     others = {f.name: f.metadata.get("also", ()) for f in fields(cls)}  # type: ignore[arg-type]
     values: dict[str, Any] = {}
-    for key, value in table.items():
+    for name, value in table.items():
+        key = FORMER_KEYS.get(name, name)
         if key not in defaults:
-            raise ConfigError(f"unknown key {key!r} in [{where}]; keys are {', '.join(defaults)}")
+            raise ConfigError(f"unknown key {name!r} in [{where}]; keys are {', '.join(defaults)}")
         default = defaults[key]
         if isinstance(default, tuple) and isinstance(value, list | tuple):
             value = tuple(value)

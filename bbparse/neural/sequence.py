@@ -119,6 +119,7 @@ class SequenceNetwork:
     COLUMNS: ClassVar[Longs]  #: The attributes whose vectors are summed for a word.
     #: Names of its sizes; the first two are the lengths of word vectors, alone and in context.
     SIZES: ClassVar[tuple[str, ...]] = ("word", "width", "embeddings")
+    FORMER_SIZES: ClassVar[Mapping[str, str]] = {}  #: Names of sizes in older files.
 
     def __init__(
         self,
@@ -244,10 +245,12 @@ class SequenceNetwork:
     ) -> list[Self]:
         """Build the members of an ensemble from the fields of a file; raises `ModelError`."""
         labels, kinds = card["labels"], card["layers"]
-        for name in cls.SIZES:
-            if name not in card["sizes"]:
-                raise ModelError(f"{cls.NAME}: {name!r} is missing")
-        sizes = {name: card["sizes"][name] for name in cls.SIZES}
+        given, former = card["sizes"], cls.FORMER_SIZES
+        names = {name: name if name in given else former.get(name, name) for name in cls.SIZES}
+        missing = [name for name in names.values() if name not in given]
+        if missing:
+            raise ModelError(f"{cls.NAME}: {missing[0]!r} is missing")
+        sizes = {name: given[names[name]] for name in cls.SIZES}
         if keys.dtype != np.uint64:
             raise ModelError(f"{cls.NAME}_keys has dtype {keys.dtype}, expected uint64")
         _check_sizes(kinds, sizes)

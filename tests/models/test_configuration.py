@@ -50,6 +50,14 @@ def test_configurations_that_cannot_be(table: str, changes: dict[str, Any], mess
     assert str(error.value).startswith(message) and "\n" not in str(error.value)
 
 
+def test_former_keys_are_read() -> None:
+    settings = toy.network_configuration().to_table()
+    del settings["network"]["biaffine_dim"], settings["network"]["label_dim"]
+    settings["network"] |= {"pairs": 48, "naming": 80}
+    network = Configuration.from_table(settings).network
+    assert (network.biaffine_dim, network.label_dim) == (48, 80)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

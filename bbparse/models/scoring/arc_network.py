@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from bbparse.core import Problem
 from bbparse.core.parts import ANY, PART_NAMES
 from bbparse.inference.search.linear import BestTrees, KindOfParts, best_trees
+from bbparse.models.configuration import FORMER_KEYS
 from bbparse.models.scoring.batch_kernels import QUANTUM, candidate_arcs, part_words
 from bbparse.models.scoring.candidates import Pairs
 from bbparse.models.scoring.labels import best_labels, by_root, check_labels
@@ -88,6 +89,7 @@ class ArcNetwork(SequenceNetwork):
         "part_dim",
         "label_dim",
     )
+    FORMER_SIZES: ClassVar[Mapping[str, str]] = {new: old for old, new in FORMER_KEYS.items()}
     #: Fields of a problem: order of the words of each kind of part; grandchildren are (head, grand,
     #: mod).
     KINDS: ClassVar[Mapping[str, Sequence[int]]] = {"sib": (0, 1, 2), "gc": (1, 0, 2)}

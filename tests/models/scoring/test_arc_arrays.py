@@ -71,6 +71,17 @@ def test_files_hold_all_members(count: int) -> None:
             ArcNetwork.from_fields(arrays, "x.model")
 
 
+def test_sizes_have_other_names_in_older_files() -> None:
+    network, sentences = network_of()
+    fields = network.to_fields()
+    sizes = {ArcNetwork.FORMER_SIZES.get(name, name): n for name, n in network.sizes.items()}
+    assert {"pairs", "shared", "parts", "naming"} < {*sizes}
+    again = ArcNetwork.from_fields({**fields, "arcs": {**fields["arcs"], "sizes": sizes}})
+    assert again.sizes == network.sizes
+    one, other = (scores_of(each, sentences) for each in (network, again))
+    assert all(same(everything(a), everything(b)) for a, b in zip(one, other))
+
+
 def card(**changes: Any) -> dict[str, Any]:
     """The entry of the network in the card, with changes."""
     return {**network_of(root=3)[0].to_fields()["arcs"], **changes}
