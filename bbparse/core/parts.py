@@ -287,15 +287,10 @@ _NO_PARTS = np.empty((4, 0), np.int32), np.empty(0), np.zeros(5, np.int64)
 
 #: Names of all fields of a problem.
 FIELDS = tuple(field.name for field in fields(ProblemArrays))
+_DTYPES_BY_ENDING = {"score": np.float64, "ptr": np.int64, "state": np.int8}
 #: Flat name → dtype, for all arrays except the labels of arcs.
 DTYPES: dict[str, type] = {
-    name: np.float64
-    if name.endswith("_score")
-    else np.int64
-    if name.endswith("_ptr")
-    else np.int8
-    if name == "arc_state"
-    else np.int32
+    name: _DTYPES_BY_ENDING.get(name.rpartition("_")[2], np.int32)
     for name in FIELDS
     if name not in ("n_words", "arc_label", "projective", "single_root", "quantum")
 }

@@ -98,9 +98,8 @@ def scaled(problem: P, terms: list[float]) -> Scaled[P]:
     for kind, part, gain in zip(KINDS, p.parts, part_gain):
         changes[f"{kind}_score"] = cut(part.score - gain[part.mod])
     poor = alive & (best[p.arc_mod] - p.arc_score > loss * (1.0 + 1e-9))
-    return Scaled(
-        p.changed(**changes), unit, loss, best[1:], part_gain, factor_gain, count_best, poor
-    )
+    cut_off = p.changed(**changes)
+    return Scaled(cut_off, unit, loss, best[1:], part_gain, factor_gain, count_best, poor)
 
 
 def grain_of(problem: ProblemArrays) -> float:

@@ -305,9 +305,8 @@ def _pairs(heads: Any, modifiers: Any, roots: list[int], n_symbols: int) -> Pair
 
     def value(side: int, x: int, label: int, far: int) -> float:
         plain = (count_of[side, x, label] + 1e-3) / total[side, x]
-        return float(
-            np.log((count_near[side, x, label, far] + 5 * plain) / (total_near[side, x, far] + 5))
-        )
+        near, n_near = count_near[side, x, label, far], total_near[side, x, far]
+        return float(np.log((near + 5 * plain) / (n_near + 5)))
 
     stop = np.array(
         [[[value(s, x, -1, far) for x in range(len(pairs))] for far in (0, 1)] for s in (0, 1)]

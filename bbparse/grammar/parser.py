@@ -236,9 +236,7 @@ class _Sentence:
             leaves = tuple(PhraseTree(tag, word=word) for tag, word in zip(self.tags, self.words))
             tree = PhraseTree(ROOT, leaves if n == 1 else (PhraseTree("X", leaves),))
             return PhraseParse([tree], [-np.inf], True, False, None, [0] + [1] * (n - 1))
-        borders = [
-            i + 1 for i in range(n - 1) if self.tags[i] in (",", ":", ".") or self.tags[i] == "CC"
-        ]
+        borders = [i + 1 for i in range(n - 1) if self.tags[i] in (",", ":", ".", "CC")]
         border = min(borders or range(1, n), key=lambda i: abs(2 * i - n))
         parts: list[PhraseTree] = []
         heads: list[int] = []

@@ -128,7 +128,7 @@ class NetworkLearner:
         seed: int,
         learn_from: Callable[[list[int], float], Longs],
         name: str,
-        n_gold: int | None = None,
+        n_gold: int,
     ) -> tuple[NDArray[np.int8], dict[str, Float32s]]:
         """Train, and return the vectors, in steps of `QUANTUM`, and the weights; means at the end.
 
@@ -139,7 +139,7 @@ class NetworkLearner:
         """
         random = np.random.default_rng(seed)
         batches: Iterable[list[int]]
-        if n_gold is None or n_gold == len(sizes):
+        if n_gold == len(sizes):
             steps = epochs * sum(1 for _ in _batches(np.arange(len(sizes)), sizes, batch))
             batches = _epochs(random, sizes, epochs, batch, name)
         else:

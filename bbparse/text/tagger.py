@@ -142,10 +142,8 @@ class Tagger:
 
     def columns(self, sentences: Sequence[Sequence[str]]) -> list[TagColumns]:
         """Return tags, features and lemmas of the words of a batch of sentences, read as NFC."""
-        composed = [[normalize("NFC", form) for form in forms] for forms in sentences]
-        return [
-            self._columns(forms, *scores) for forms, scores in zip(composed, self.scores(composed))
-        ]
+        read = [[normalize("NFC", form) for form in forms] for forms in sentences]
+        return [self._columns(forms, *scores) for forms, scores in zip(read, self.scores(read))]
 
     def scores(self, sentences: Sequence[Sequence[str]]) -> list[list[Float32s]]:
         """Return the scores of the labels of each kind, float32[n, labels], for each sentence."""
@@ -190,15 +188,11 @@ class Tagger:
                     rule = known[int(rule_scores[i, known].argmax())]
                     known = apply_rule(self.lemma_rules[rule], forms[i]) or forms[i]
                 lemmas[i] = known
-        upos, xpos = [], []
-        for tag in tags:
-            first, _, second = tag.partition("\t")
-            upos.append(first)
-            xpos.append(second)
-        others = LikelyTags(
-            self._names, likely(tag_scores), likely(feats_scores), (upos, xpos, feats)
-        )
-        return TagColumns(lemmas, upos, xpos, feats, others)
+        parts = [tag.partition("\t") for tag in tags]
+        upos, xpos = [first for first, _, _ in parts], [second for _, _, second in parts]
+        chosen = upos, xpos, feats
+        others = LikelyTags(self._names, likely(tag_scores), likely(feats_scores), chosen)
+        return TagColumns(lemmas, *chosen, others)
 
     def _lemma(self, form: str, tag: str, feats: str) -> str | tuple[int, ...]:
         """Return the lemma of a form with a tag and FEATS, or the rules that may make it."""

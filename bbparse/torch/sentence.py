@@ -72,9 +72,8 @@ class ScoredSentence:
         """Chart of all trees, and for siblings and grandchildren their indices in it."""
         p = self.problem
         mode, size = recurrence_for(p, None).mode, p.n_words + 2
-        chart = TreeChart(
-            *tree_chart(p.n_words, p.arc_head.copy(), p.arc_mod.copy(), mode, p.single_root)
-        )
+        head, mod = p.arc_head.copy(), p.arc_mod.copy()
+        chart = TreeChart(*tree_chart(p.n_words, head, mod, mode, p.single_root))
         places = []
         sib, gc, *_ = p.parts
         for part, known in (

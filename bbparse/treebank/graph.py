@@ -134,9 +134,8 @@ def graph_faults(sentence: Sentence) -> Iterator[tuple[int, str]]:
     Nothing for a sentence without DEPS. `TreebankError` if DEPS are malformed.
     """
     lines, edges = dict(_nodes(sentence)), read_graph(sentence)
-    basic = [
-        WordEdge(*arc) for arc in zip(sentence.heads, sentence.deprels, range(1, len(lines) + 1))
-    ]
+    arcs = zip(sentence.heads, sentence.deprels, range(1, len(lines) + 1))
+    basic = [WordEdge(*arc) for arc in arcs]
     into = defaultdict[NodeId, list[Edge]](list)
     has_empty = any(isinstance(node, str) for node in lines)
     for edge in edges:

@@ -12,12 +12,10 @@ from bbparse import best_tree, best_trees
 from bbparse.core import Problem, Solution
 from bbparse.inference.oracles.projective.dense import eisner
 from bbparse.inference.oracles.projective.recurrences import RECURRENCES
-from bbparse.inference.programs.price_and_cut import price_and_cut
-from bbparse.inference.solve import solve, solve_batch
+from bbparse.inference.solve import solve
 from tests.fuzz.checks import fault
 from tests.fuzz.draw import Case
 from tests.fuzz.shrink import code
-from tests.inference.search.helpers import WEAK
 from tests.oracles.forest import forest
 from tests.strategies import SCALES, random_problem, random_scores
 
@@ -28,11 +26,7 @@ def by(**options: Any) -> Solver:
     return lambda p, k: solve(p, k_best=k, explain=False, **options)
 
 
-def in_batch(p: Problem, k: int) -> Solution:
-    return solve_batch([p, p], k_best=k, explain=False)[1]
-
-
-#: Each solver, and what is drawn for it.
+#: Each solver, and what is drawn for it; `tests/fuzz` has settings, batches, programs.
 SOLVERS: dict[str, tuple[Solver, dict[str, Any]]] = {
     **{
         name: (by(backbone=name), {"projective": True, "parts": tuple(sorted(some.holds))})
@@ -46,27 +40,17 @@ SOLVERS: dict[str, tuple[Solver, dict[str, Any]]] = {
         for name, some in RECURRENCES.items()
     },
     "observed": (by(observer=lambda *_: None), {"max_factors": 25, "max_counts": 2}),
-    "branching": (by(settings=WEAK), {"max_factors": 40, "max_counts": 2}),
     "crossing": (by(), {"projective": False, "max_factors": 60, "max_counts": 2, "min_words": 4}),
-    "batch": (in_batch, {"max_factors": 25, "max_counts": 2}),
-    "ilp": (by(method="ilp"), {"max_counts": 2, "max_words": 4}),
-    "price and cut": (by(method="price-and-cut"), {"max_counts": 2, "max_words": 4}),
-    "all columns": (
-        lambda p, k: price_and_cut(p, k, delayed=False),
-        {"projective": False, "parts": ("gc",), "scale": "normal", "max_words": 4},
-    ),
 }
-
-PROGRAMS = ("ilp", "price and cut", "all columns")
 
 
 @pytest.mark.parametrize("name", SOLVERS)
 def test_the_trees_are_the_best_of_all(name: str) -> None:
     solver, drawn = SOLVERS[name]
     rng = np.random.default_rng(31)
-    for index in range(25 if name in PROGRAMS else 100):
+    for index in range(100):
         p = random_problem(rng, **{"max_words": 6, **drawn})
-        k = int(rng.choice([1, 2, 5] if name in PROGRAMS else [1, 2, 7, 1000]))
+        k = int(rng.choice([1, 2, 7, 1000]))
         case = Case("search", (31, index), p, k)
         assert not (wrong := fault(p, solver(p, k), forest(p), case)), f"{wrong}: {code(case)}"
 

@@ -58,11 +58,9 @@ def _by_type(name: str) -> Callable[..., Any]:
         if first.instance_class not in kernels:
             return None
         implementation = kernels[first.instance_class]
-        return (
-            implementation.py_func
-            if callable(implementation)
-            else lambda first, *rest: implementation
-        )
+        if callable(implementation):
+            return implementation.py_func
+        return lambda first, *rest: implementation
 
     options: dict[str, Any] = {"nopython": True}
     if any(isinstance(implementation, Kernel) for implementation in kernels.values()):

@@ -295,15 +295,12 @@ class Linear:
         if status != "optimal":
             return LinearAnswer(status, none, none, none, math.inf)
         solution = solver.getSolution()
-        bound, dual, reduced = dual_bound(
-            self.program, cost, lower, upper, np.array(solution.row_dual)
-        )
+        x, duals = np.array(solution.col_value), np.array(solution.row_dual)
+        bound, dual, reduced = dual_bound(self.program, cost, lower, upper, duals)
         unit, constant = unit_of(self.largest), self.program.constant
         bound = bound * unit + constant
         bound += 2.0 * _HALF_ULP * (abs(bound) + abs(constant))
-        return LinearAnswer(
-            status, np.array(solution.col_value), dual * unit, reduced * unit, bound
-        )
+        return LinearAnswer(status, x, dual * unit, reduced * unit, bound)
 
 
 def dual_bound(

@@ -40,9 +40,8 @@ def best_by_weight(problem: Problem, weight: Float64s) -> WeightedTree | None:
     arcs = best.arcs
     if p.projective:
         order = np.argsort(weight, kind="stable")  # of arcs between the same words, the last counts
-        rows, _ = dense_tree(
-            p.n_words, p.arc_head[order], p.arc_mod[order], weight[order], single_root
-        )
+        head, mod = p.arc_head[order], p.arc_mod[order]
+        rows, _ = dense_tree(p.n_words, head, mod, weight[order], single_root)
         if not len(rows):
             return None
         arcs = order[rows].astype(np.int32)

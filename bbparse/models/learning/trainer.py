@@ -97,9 +97,8 @@ class Trainer:
         )
         self.learners = {"factors": self.factors}
         if maker.scorer is not None:
-            self.templates = Learner(
-                (len(maker.scorer.weights), 1), method, rate, config.learning.start
-            )
+            shape = len(maker.scorer.weights), 1
+            self.templates = Learner(shape, method, rate, config.learning.start)
             self.learners["templates"] = self.templates
             maker.scorer.weights = self.templates.weights[:, 0]
         # While templates are trained, there may be many factors, and they would fill the memory.
