@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from bbparse.core import Problem
-from bbparse.core.scale import scaled
+from bbparse.core.scale import grain_of, scaled
 from bbparse.core.score import tree_terms
 from tests.fuzz.draw import draw_problem
 from tests.oracles.forest import TooMany, forest
@@ -45,3 +45,9 @@ def test_scores_of_all_trees() -> None:
                 assert not scale.poor[arcs].any()
             cut += score < there - rounding
     assert cut > 50
+
+
+def test_the_grain_divides_all_scores() -> None:
+    for scores, grain in (([0.5, 0.75], 0.25), ([3.0, 0.0], 1.0), ([-6.0, 4.0], 2.0)):
+        assert grain_of(Problem(2, [0, 1], [1, 2], scores)) == grain
+    assert grain_of(Problem(2, [0, 1], [1, 2], [0.0, 0.0])) == np.inf

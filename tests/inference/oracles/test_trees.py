@@ -9,6 +9,7 @@ import pytest
 
 from bbparse.core import Problem
 from bbparse.inference.oracles.projective.calls import chart_k_best
+from bbparse.inference.oracles.projective.dense import eisner
 from bbparse.inference.oracles.projective.recurrences import RECURRENCES
 from bbparse.inference.oracles.trees import Arborescences, ProjectiveTrees
 from tests.oracles.forest import forest
@@ -68,3 +69,8 @@ def test_parts_over_words_that_no_arc_joins_do_nothing() -> None:
         gsib_score=[100, 100],
     )  # fmt: skip
     assert ProjectiveTrees(p).best(np.zeros(3))[0] == 3.0
+
+
+def test_of_equal_trees_of_a_matrix_that_with_the_first_root_is_found() -> None:
+    for n in (1, 2, 3, 6):
+        assert eisner(np.zeros((n + 1, n + 1)), True)[0].tolist().index(0) == 1

@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 from bbparse.core import Problem
+from bbparse.inference.proof.bounds import Bounds, Subspace
 from bbparse.inference.proof.certify import certify
 from bbparse.inference.proof.exact import exists, to_float
-from bbparse.inference.proof.spans import Projective
+from bbparse.inference.proof.spans import Projective, Trees
 from bbparse.inference.proof.verify import verify
 from bbparse.inference.solve import solve
+from bbparse.runtime.errors import VerificationError
 from tests.inference.proof.helpers import proved, refused, solution_of, units
 from tests.oracles.enumerate import TreeScorer, enumerate_trees, trees
 from tests.oracles.forest import forest
@@ -133,3 +135,24 @@ def test_no_tree_is_infeasible_and_nothing_else(status: str) -> None:
     s = solve(p, proof=True)
     verify(p, s)
     refused(p, dataclasses.replace(s, status=status, conflict=()), f"the status is {status}")
+
+
+def test_multipliers_of_an_arc_of_every_tree_cancel_out() -> None:
+    p = Problem(
+        2, [0, 1], [1, 2], [0.0, 0.0], count_ptr=[0, 1], count_arcs=[0], count_score=[0.0, 5.0]
+    )  # fmt: skip
+    bounds = Bounds(p, Trees(p), scored=True)
+    for lam in (-3.0, 0.0, 3.0):
+        assert to_float(bounds.bound(Subspace([True] * 2), bounds.row([], [lam], [], "row"))) == 5.0
+
+
+def test_multipliers_of_a_negative_factor_do_not_exceed_its_weight() -> None:
+    p = Problem(
+        2, [0, 1], [1, 2], [0.0, 0.0], factor_ptr=[0, 2], factor_arcs=[0, 1], factor_score=[-1.0]
+    )  # fmt: skip
+    bounds = Bounds(p, Trees(p), scored=True)
+    row = bounds.row([1.0, 0.0], [], [], "row")
+    assert to_float(bounds.bound(Subspace([True] * 2), row)) == -1.0
+    for wrong in ([1.5, 0.0], [0.5, 0.5], [-0.5, 0.0]):
+        with pytest.raises(VerificationError, match="row: factor 0 has"):
+            bounds.row(wrong, [], [], "row")

@@ -153,3 +153,25 @@ def test_listing_counts_as_work() -> None:
     p = Problem.from_arc_scores(np.random.default_rng(8).normal(size=(13, 13)))
     s = solve(p, k_best=5000)
     assert s.status == "optimal" and s.stats["dp_work"] * s.stats["edges"] > 5000 * p.n_words
+
+
+def test_limits_are_kept_in_their_units_and_leave_a_bound() -> None:
+    rng = np.random.default_rng(5)
+    p = drawn_problem(rng, projective=True, min_words=6, max_factors=60, scale="normal")
+    whole = solve(p, k_best=50, settings=WEAK)
+    calls = whole.stats["dp_work"]
+    assert whole.status == "optimal" and calls > 20
+    # in positions of the oracle
+    found = solve(p, k_best=50, settings=WEAK, work_limit=0.5 * calls * whole.stats["edges"])
+    assert found.status == "work_limit" and found.stats["dp_work"] < calls
+    for limit in range(1, int(whole.stats["nodes"])):
+        found = solve(p, k_best=50, settings=WEAK, node_limit=limit)
+        assert (found.status, found.stats["nodes"]) == ("node_limit", limit)
+        assert (found.upper_bounds >= whole.scores[: len(found)] - 1e-9).all()
+
+
+def test_a_list_that_time_cuts_off_is_not_complete() -> None:
+    scores = np.random.default_rng(5).normal(size=(15, 15))
+    found = solve(Problem.from_arc_scores(scores), k_best=5000, time_limit=1e-9)
+    assert found.status == "time_limit" and 0 < len(found) < 5000
+    assert not found.proved[-1] or found.upper_bounds[-1] == found.scores[-1]
