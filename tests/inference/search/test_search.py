@@ -54,6 +54,7 @@ def test_more_nodes_never_loosen_the_bound_or_lose_the_best_tree(projective: boo
             bounds.append(float(s.stats.get("upper_bound", -math.inf)))
             scores.append(float(s.scores[0]) if len(s) else -math.inf)
         assert all(b <= a + 1e-9 for a, b in pairwise(bounds))
+        assert all(b >= max(scores) - 1e-9 for b in bounds)
         assert all(a <= b for a, b in pairwise(scores))
         shrunk += bounds[-1] < bounds[0]
     assert shrunk > 2
