@@ -1,0 +1,1 @@
+"""The model greek of bbparse, as data."""

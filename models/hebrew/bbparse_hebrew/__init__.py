@@ -1,0 +1,1 @@
+"""The model hebrew of bbparse, as data."""

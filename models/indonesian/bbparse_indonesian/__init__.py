@@ -1,0 +1,1 @@
+"""The model indonesian of bbparse, as data."""

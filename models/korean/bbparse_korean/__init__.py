@@ -1,0 +1,1 @@
+"""The model korean of bbparse, as data."""

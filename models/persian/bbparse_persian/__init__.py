@@ -1,0 +1,1 @@
+"""The model persian of bbparse, as data."""

@@ -1,0 +1,1 @@
+"""The model romanian of bbparse, as data."""

@@ -1,0 +1,1 @@
+"""The model vietnamese of bbparse, as data."""

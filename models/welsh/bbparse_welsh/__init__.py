@@ -1,0 +1,1 @@
+"""The model welsh of bbparse, as data."""
