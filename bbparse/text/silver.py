@@ -55,7 +55,7 @@ class Silver:
 
 def _is_kept(sentence: Sentence) -> bool:
     """Return False if a tree is unsure, and the sentence does not say what else is likely."""
-    return bool(likely_in(sentence)) or is_sure(sentence)
+    return bool(_line_of(sentence)) or is_sure(sentence)
 
 
 def is_sure(sentence: Sentence) -> bool:
@@ -81,11 +81,13 @@ def _rows(likely: Likely, names: Sequence[Any]) -> list[Any]:
 
 def likely_in(sentence: Sentence) -> dict[str, list[Any]]:
     """Return what a teacher finds likely, by kind; empty if the sentence does not have it."""
-    for line in sentence.lines:
-        if line.startswith(_MARK):
-            found: dict[str, list[Any]] = json.loads(line[len(_MARK) :])
-            return found
-    return {}
+    found: dict[str, list[Any]] = json.loads(_line_of(sentence)[len(_MARK) :] or "{}")
+    return found
+
+
+def _line_of(sentence: Sentence) -> str:
+    """Return the comment of `likely_line`, empty if there is none."""
+    return next((line for line in sentence.lines if line.startswith(_MARK)), "")
 
 
 def shares_of(rows: Sequence[Any], number: Callable[[Any], int]) -> Likely:

@@ -8,8 +8,8 @@ selects the candidates, so the second part starts when heads are no longer chose
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -61,12 +61,18 @@ class _Labels(NamedTuple):
 class _Example:
     """A training sentence as arrays that stay the same during the run, some 60 bytes a word.
 
-    Where a teacher was in doubt, `soft` has the targets of heads and labels, and whole trees count
-    only if `is_whole`.
+    Where a teacher was in doubt (``found``, see `bbparse.text.silver.likely_in`), `soft` has the
+    targets of heads and labels, and whole trees count only if `is_whole`.
     """
 
     def __init__(
-        self, sentence: Sentence, values: Hashes, heads: Ints, keys: Hashes, labels: _Labels
+        self,
+        sentence: Sentence,
+        values: Hashes,
+        heads: Ints,
+        keys: Hashes,
+        labels: _Labels,
+        found: Mapping[str, Sequence[Any]] | None = None,
     ) -> None:
         self.rows = known_rows([values], keys, ArcNetwork.COLUMNS).astype(np.int32)
         self.heads, self.before = heads, counts_before([values])
@@ -75,7 +81,7 @@ class _Example:
             self.labels[heads == 0] = -1
         self.is_whole = is_projective(heads[1:].tolist()) and len(heads) - 1 <= LONG
         self.soft: tuple[Likely, Likely] | None = None
-        if found := likely_in(sentence):
+        if found:
             learned = (self.labels[1:] >= 0).tolist()
             names = [row if is_learned else [] for row, is_learned in zip(found["labels"], learned)]
             # the first row is that of the root
@@ -124,7 +130,8 @@ class ArcLearner:
         self.n_gold = len(self.examples)
         for sentence in data.silver:
             heads = training_tree(sentence, config.model)
-            self.examples.append(_Example(sentence, encode(sentence), heads, keys, known))
+            values, found = encode(sentence), likely_in(sentence)
+            self.examples.append(_Example(sentence, values, heads, keys, known, found))
         sizes = {name: getattr(settings, name) for name in ArcNetwork.SIZES if name != "embeddings"}
         sizes["embeddings"] = 0 if data.embeddings is None else data.embeddings.width
         self.learner = NetworkLearner(
