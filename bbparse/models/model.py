@@ -99,11 +99,11 @@ class Model:
             " 'bbparse bundle'"
         )
 
-    def labels_of(self, scored: Scored, heads: Ints, arcs: Ints | None = None) -> list[str]:
+    def labels_of(self, scored: Scored, heads: Ints) -> list[str]:
         """Return the labels of a tree's arcs, int32[n + 1] heads; an empty list without labels."""
         if self.labeller is None:
             return []
-        return best_labels(self.labeller.labels, self.labeller.tree_scores(scored, heads, arcs))
+        return best_labels(self.labeller.labels, self.labeller.tree_scores(scored, heads))
 
     def with_projective(self, projective: bool) -> Model:
         """Return the same model for projective trees only, or for others, too."""

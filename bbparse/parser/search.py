@@ -320,8 +320,8 @@ class Search:
         if self.model.labeller is None:
             return Parse(self.sentence, solution, [])
         names = []
-        for heads, arcs in self.deadline.through(zip(solution.heads, solution.arcs)):
-            labels = self.model.labels_of(scored, heads, arcs)
+        for heads in self.deadline.through(solution.heads):
+            labels = self.model.labels_of(scored, heads)
             for m, label in self.labels.items():
                 labels[m - 1] = label
             names.append(labels)

@@ -167,7 +167,7 @@ class ArcNetwork(SequenceNetwork):
             "label_b": (n_columns,),
         }
 
-    def tree_scores(self, scored: Scored, heads: Ints, arcs: Ints | None = None) -> Float64s:
+    def tree_scores(self, scored: Scored, heads: Ints) -> Float64s:
         """Score all labels of the arcs of a tree, see `Labeller.tree_scores`."""
         mods = np.arange(1, len(heads), dtype=np.int32)
         return self.scores_around(scored, heads, np.asarray(heads[1:], np.int32), mods)

@@ -71,7 +71,7 @@ class Labeller:
             rows.append(indices)
         return np.concatenate(mods), np.concatenate(rows)
 
-    def tree_scores(self, scored: Scored, heads: Ints, arcs: Ints | None = None) -> Float64s:
+    def tree_scores(self, scored: Scored, heads: Ints) -> Float64s:
         """Score all labels of the arcs of a tree, int32[n + 1] heads: float64[n_words, L].
 
         Log-probabilities, up to a constant for each word; -inf for labels that the root excludes.
