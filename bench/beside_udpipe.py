@@ -1,16 +1,16 @@
 """Measure words per second beside UDPipe 1 and spaCy, from file to file.
 
     python bench/beside_udpipe.py TRAIN DEV --model MODEL [--members 1,2] [--sentences N]
-        [--repeat N] [--stream]
+        [--repeat N] [--stream] [--keep FOLDER]
 
 UDPipe and spaCy are trained on the first 2,000 sentences of TRAIN, for speed only: their time
 depends on the size of their networks. UDPipe has the sizes of its published models (hidden layer of
 200; embeddings of 20 for UPOS, features and relations, 50 for forms), spaCy its defaults for CPUs
 (convolutions, width 96); it parses words without tags. All systems read, parse and write the same
 file on one thread, in turns; medians of processor time without loading and compiling. With
-``--stream`` another process copies half a gigabyte to and fro all the while. Writes
-bench/results/beside_udpipe.json and .md (with ``--stream``, beside_udpipe_stream). Needs
-``pip install ufal.udpipe spacy``.
+``--stream`` another process copies half a gigabyte to and fro all the while; UDPipe's models are
+kept in FOLDER for a later run. Writes bench/results/beside_udpipe.json and .md (with ``--stream``,
+beside_udpipe_stream). Needs ``pip install ufal.udpipe spacy``.
 """
 
 from __future__ import annotations
@@ -112,7 +112,15 @@ class BySpacy:
 def main() -> None:
     """Time every system."""
     given = arguments(
-        __doc__, "train", "dev", model=str, members="", sentences=int, repeat=5, stream=False
+        __doc__,
+        "train",
+        "dev",
+        model=str,
+        members="",
+        sentences=int,
+        repeat=5,
+        stream=False,
+        keep="",
     )
     gc.set_threshold(200_000, 20, 100)  # as the command does
     sentences = read_sample(given.dev, given.sentences)
@@ -132,8 +140,9 @@ def main() -> None:
             ("tags", path, ("none", "none"), ("conllu", "none")),
             ("text", text, TEXT, ("tokenize", "")),
         ):
-            model = Path(folder, f"{kind}.udpipe")
-            train_udpipe(model, text_of(few), *training, OPTIONS)
+            model = Path(given.keep or folder, f"{kind}.udpipe")
+            if not model.exists():
+                train_udpipe(model, text_of(few), *training, OPTIONS)
             for title, beam in (("beam of 5", 5), ("greedy", 1)):
                 process = udpipe(model, *parts, f"beam_search={beam}")
                 kinds[kind][f"UDPipe 1, {title}"] = partial(by_udpipe, process, source)
