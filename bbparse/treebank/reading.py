@@ -384,8 +384,9 @@ def _words(lines: list[str], *, complete: bool) -> tuple[list[list[str]], list[i
         elif token := _RANGE_ID.fullmatch(text):
             start, end = int(token.group(1)), int(token.group(2))
             if start != n + 1 or end < start or n < range_end:
+                place = max(n, range_end) + 1
                 raise _Malformed(
-                    line, f"multiword token {text} found, expected one that begins at {n + 1}"
+                    line, f"multiword token {text} found, expected one that begins at {place}"
                 )
             range_line, range_end = line, end
         elif empty := _EMPTY_ID.fullmatch(text):

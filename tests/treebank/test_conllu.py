@@ -191,6 +191,9 @@ def test_reading_is_streaming() -> None:
 
 PLUS = f"# global.columns = {' '.join(COLUMN_NAMES)} X:Y\n{row('1', 'A', '0')}\t*\n"
 GOOD = row("1", "A", "2", "x") + "\n" + row("2", "B", "0", "root") + "\n"
+OVERLAPPING = "\n".join(
+    [row("1-2", "AB"), row("1", "A"), row("2-3", "BC"), row("2", "B"), row("3", "C")]
+)
 
 
 @pytest.mark.parametrize(
@@ -212,6 +215,7 @@ GOOD = row("1", "A", "2", "x") + "\n" + row("2", "B", "0", "root") + "\n"
         (GOOD + row("x", "C") + "\n", "line 3: found the id 'x', expected 3$"),
         (row("2-3", "A") + "\n" + GOOD, "line 1: multiword token 2-3 found, expected .* at 1$"),
         (row("1-3", "A") + "\n" + GOOD, "line 1: multiword token up to word 3 .* at most 2"),
+        (OVERLAPPING, "line 3: multiword token 2-3 found, expected one that begins at 3$"),
         (GOOD + row("1.1", "A") + "\n", r"line 3: empty node 1.1 found, expected 2.k after word 2"),
         (GOOD + row("3", "C", "4") + "\n", "line 3: head of word 3 is '4', .* number from 0 to 3"),
         (GOOD + row("3", "C", "01") + "\n", "line 3: head of word 3 is '01', expected a number"),
@@ -316,6 +320,15 @@ def test_lines_and_sentences_have_a_limit(
     rows = "\n".join(row(str(i), "w") for i in range(1, 60))
     with pytest.raises(TreebankError, match=r"line 4: a sentence of more than 50 lines"):
         read(GOOD + "\n" + rows)
+    assert len(read(f"# {'x' * 200_000}\n{GOOD}\n" * 8)) == 8  # the limit is not that of a file
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_sentences_are_written_with_a_blank_line_between_them(end: str) -> None:
+    text = SMALL.replace("\n", end) + end
+    (last,), (other,), (cut,) = read(text), read(text + end), read(text.removesuffix(end))
+    for sentence in (last, other, cut):
+        assert written([sentence, last]) == text + end + text
 
 
 @pytest.mark.parametrize(
