@@ -34,6 +34,11 @@ def test_with_factors_drops_shrinks_and_forbids() -> None:
     assert len(no_arc.with_factors([([(0, 2), (2, 1)], 5.0)]).factor_score) == 0
 
 
+def test_a_factor_of_one_arc_loses_no_digits_beside_a_large_score() -> None:
+    p = Problem(2, [0, 1], [1, 2], [1e16, -1e16]).with_factors([([(0, 1)], 0.5)])
+    assert p.score([0, 1]) == 0.5
+
+
 def test_with_factors_of_labelled_arcs() -> None:
     p = Problem(
         2, [0, 0, 1, 1, 2], [1, 1, 2, 2, 1], [0, 0, 0, 0, 0], arc_label=[0, 1, 0, 1, 0],

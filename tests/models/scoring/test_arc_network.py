@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bbparse.core.parts import PART_NAMES
+from bbparse.core.proof import digest
 from bbparse.models.scoring.arc_network import ArcNetwork, NetworkScores
 from bbparse.models.scoring.candidates import LONG, REACH
 from bbparse.models.scoring.labels import best_labels
@@ -76,6 +77,15 @@ def test_tables_of_parts_are_those_that_problems_make() -> None:
         for one, other in zip(given, own, strict=True):
             assert np.array_equal(one, other) and one.dtype == other.dtype
             assert one.flags.c_contiguous
+
+
+def test_a_sentence_has_the_same_problem_in_any_batch() -> None:
+    rng = np.random.default_rng(6)
+    sentences = [random_sentence(rng, n) for n in (3, 1, 6)]
+    maker = maker_of(random_network(rng, sentences))
+    for sentence, scored in zip(sentences, maker(sentences)):
+        (alone,) = maker([sentence])
+        assert digest(alone.problem) == digest(scored.problem)
 
 
 def close(found: np.ndarray, expected: Any) -> bool:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bbparse.neural.targets import owners
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import encode
 from bbparse.treebank.likely_tags import Likely, LikelyTags, TagNames
@@ -65,6 +66,35 @@ def test_ensembles_use_the_vectors_of_each_member() -> None:
     (first,), (second,) = one(*args).sentences(), other(*args).sentences()
     mean = (first.scores + second.scores) / np.float32(2.0)
     assert both.scores.tobytes() == mean.tobytes()
+
+
+def test_taggers_may_have_other_names() -> None:
+    """The vectors of a tagger's names are kept until another one names the tags."""
+    rng = np.random.default_rng(7)
+    sentence = with_likely(rng, 6)
+    network = random_network(rng, [sentence])
+    assert sentence.likely_tags is not None
+    _, *tags = sentence.likely_tags
+    names = NAMES[0][::-1], NAMES[1][::-1]
+    turned = [own._replace(numbers=len(texts) - 1 - own.numbers) for own, texts in zip(tags, NAMES)]
+    likely = sentence.likely_tags, LikelyTags(names, *turned)
+    one, other = (network([encode(sentence)], None, [own]).sentences()[0] for own in likely)
+    assert one.scores.tobytes() == other.scores.tobytes()
+
+
+def test_a_hidden_word_has_no_likely_tags() -> None:
+    rng = np.random.default_rng(8)
+    sentence = with_likely(rng, 5)
+    network, values = random_network(rng, [sentence]), encode(sentence)
+    own = sentence.likely_tags
+    assert own is not None
+    for word, hidden in enumerate(network.without_words(values, None, own)):
+        others = [
+            some._replace(numbers=np.where(owners(some) == word, 0, some.numbers).astype(np.int32))
+            for some in (own.tags, own.feats)
+        ]
+        scored = [*network.without_words(values, None, LikelyTags(NAMES, *others))][word]
+        assert hidden.scores.tobytes() == scored.scores.tobytes()
 
 
 def test_damaged_tags_reach_no_memory_beyond_theirs() -> None:
