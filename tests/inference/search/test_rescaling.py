@@ -99,6 +99,16 @@ def test_a_reward_does_not_overflow_where_all_else_is_minute(reward: float) -> N
     check(q, solve(q), 1)
 
 
+def test_a_gap_of_a_few_grains_is_no_rounding_error() -> None:
+    """All scores are multiples of 8; the first search may stop at a tree of 40, with its bound."""
+    scores = [[0] * 5, [-16, 0, -24, -16, 0], [-24, 8, 0, -8, 16], [24, 24, -8, 0, -8],
+              [-24, 16, -8, 0, 0]]  # fmt: skip
+    p = Problem.from_arc_scores(scores, projective=False)
+    p = p.with_factors([([(0, 1), (3, 4)], 24.0), ([(2, 4), (3, 1)], -(2.0**41))])
+    check(p, solve(p), 1)
+    assert solve(p, gap=0.5).upper_bounds[0] >= 48.0
+
+
 def test_bounds_of_trees_that_are_proved_are_their_scores_at_a_limit() -> None:
     p = Problem(
         3, [0, 1, 2, 2, 3], [2, 2, 1, 3, 1], [0.0] * 5, count_ptr=[0, 2], count_arcs=[0, 4],
