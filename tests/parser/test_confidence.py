@@ -20,6 +20,7 @@ from bbparse.parser.validity.repair import RepairOptions, repair
 from bbparse.parser.validity.rules import Rules
 from bbparse.treebank import NO_HEAD
 from tests import toy
+from tests.permuted import permuted
 from tests.strategies import random_problem
 
 
@@ -29,7 +30,7 @@ def sure_parser():  # type: ignore[no-untyped-def]
 
 
 def test_no_gap_is_less_than_its_bound() -> None:
-    rng = np.random.default_rng(2)
+    rng, shuffle = np.random.default_rng(2), np.random.default_rng(3)
     tight = checked = 0
     for _ in range(60):
         problem = sort_arcs(
@@ -39,6 +40,9 @@ def test_no_gap_is_less_than_its_bound() -> None:
         if not len(found):
             continue
         least, rivals = gap_bounds(problem, found.arcs[0])
+        other, order = permuted(shuffle, problem)
+        again = gap_bounds(other, np.argsort(order)[found.arcs[0]])
+        np.testing.assert_allclose(again[0], least, atol=1e-6)
         for m, gap in enumerate(arc_gaps(problem, found.arcs[0], found.scores[0])):
             assert gap.gap >= least[m] - 1e-6
             assert (rivals[m] < 0) == (least[m] == np.inf) and rivals[m] != found.heads[0, m + 1]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from bbparse.factors import FactorBatch, FactorFamily, FactorView, TemplateFamily, check_family
+from bbparse.models.factors.batch import FactorCounter
 from bbparse.models.factors.table import FactorTable
 from bbparse.runtime.errors import FactorError
 from bbparse.treebank import Sentence
@@ -35,6 +36,14 @@ class Own(FactorFamily):
 
 def batch() -> FactorBatch:
     return FactorBatch.from_lists([[0, 3], [1, 4]], [[[1]], [[2]]])
+
+
+def test_a_feature_counts_once_in_a_tree() -> None:
+    counter = FactorCounter()
+    for trees in (1, 2):
+        counter.add([FactorBatch.from_lists([[0, 3], [1, 4]], [[[1]], [[1, 2]]])])
+        assert counter.table(trees).keys.tolist() == [1, 2]
+        assert len(counter.table(trees + 1)) == 0
 
 
 def refuse(family: FactorFamily, text: str) -> None:

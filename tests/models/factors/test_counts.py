@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from bbparse.factors import FactorFamily, FactorView, check_family
-from bbparse.models.factors.table import feature_key
+from bbparse.models.factors.family import alive_factors
+from bbparse.models.factors.table import FactorTable, feature_key
 from bbparse.runtime.errors import FactorError
 from tests.models.factors.helpers import (
     random_arcs,
@@ -77,6 +78,20 @@ def test_cells_fire_by_number(seed: int) -> None:
     cells = batch.cells(batch.fired(flags))
     assert Counter(cells.feat_keys.tolist()) == fired(view, gold)
     assert len(cells) == sum(number > 0 for number in numbers)
+
+
+def test_the_last_entry_is_that_of_all_larger_numbers() -> None:
+    sentence, heads = random_sentence(np.random.default_rng(1), 6), np.array([-1, 0, 1, 1, 1, 1, 1])
+    tree = FactorView.of_tree(sentence, heads)
+    assert Counter(tree_keys([Modifiers()], tree).tolist()) == fired(tree, heads)
+
+
+def test_a_set_of_one_arc_is_no_factor() -> None:
+    view = view_of(random_sentence(np.random.default_rng(1), 2), [(0, 1), (1, 2)])
+    table = FactorTable([feature_key("modifiers", ("one", view.upos[1]))], [1.5])
+    ((factors, counts),) = alive_factors([Modifiers()], [view], table)
+    assert len(factors.score) == 0
+    assert counts.members(0).tolist() == [1] and counts.table(0).tolist() == [0.0, 1.5]
 
 
 def test_what_breaks_the_contract() -> None:
