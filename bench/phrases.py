@@ -20,9 +20,9 @@ from measure import arguments, markdown, peak_memory_mb, write_result
 from bbparse.grammar.evaluation import BracketScores, compare_trees, paired_p
 from bbparse.grammar.model import load_phrases
 from bbparse.grammar.parser import PhraseParse, PhraseParser
+from bbparse.grammar.phrases import PhraseTree, sentence_of, to_phrase
 from bbparse.grammar.training import read_treebank
-from bbparse.grammar.trees import PhraseTree, sentence_of, to_phrase
-from bbparse.inference.oracles.trees import ProjectiveTrees
+from bbparse.inference.oracles.tree_oracles import ProjectiveTrees
 
 CALLS = (3, 10, 20, 50)
 LIMITS = (1, 2, 3, 5, 10, 20, 50)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bbparse.grammar.trees import PhraseTree, clean
+from bbparse.grammar.phrases import PhraseTree, clean
 from bbparse.runtime.errors import TreebankError
 from bbparse.treebank.evaluation import contrast
 from bbparse.treebank.significance import RESAMPLES, compare_fractions

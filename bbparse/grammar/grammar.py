@@ -26,7 +26,7 @@ from bbparse.grammar.counts import (
     mix,
     open_table,
 )
-from bbparse.grammar.trees import JOIN, SPLIT, Phrase
+from bbparse.grammar.phrases import JOIN, SPLIT, Phrase
 from bbparse.runtime.arrays import Float32s, Ints
 from bbparse.runtime.jit import kernel
 

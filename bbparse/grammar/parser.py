@@ -22,13 +22,13 @@ from bbparse.grammar.chart import (
 )
 from bbparse.grammar.grammar import Grammar
 from bbparse.grammar.oracles import ChartOracle
+from bbparse.grammar.phrases import ROOT, Phrase, PhraseTree, from_phrase, sentence_of
 from bbparse.grammar.prune import LEFT, possible_rules, prune
 from bbparse.grammar.tagger import PhraseTagger, with_tags
-from bbparse.grammar.trees import ROOT, Phrase, PhraseTree, from_phrase, sentence_of
 from bbparse.grammar.words import Vocabulary
 from bbparse.inference.agreement import Agreement, agree
 from bbparse.inference.oracles.protocol import Oracle
-from bbparse.inference.oracles.trees import ProjectiveTrees
+from bbparse.inference.oracles.tree_oracles import ProjectiveTrees
 from bbparse.parser.parser import Parser
 from bbparse.runtime.arrays import Ints
 from bbparse.runtime.deadline import Deadline

@@ -1,6 +1,6 @@
 """Scores of tags and joins by the network of a tagger.
 
-The tagger (`bbparse.text`) is trained with joins (`bbparse.grammar.trees.joins`) in place of FEATS.
+The tagger (`bbparse.text`) is trained with joins (`bbparse.grammar.phrases.joins`), not FEATS.
 Each step of a chart that adds a modifier joins two adjacent words, and any two adjacent words are
 joined by exactly one step, so log probabilities of joins are scores of steps.
 """
@@ -13,7 +13,7 @@ import numpy as np
 
 from bbparse.grammar.chart import Leaves
 from bbparse.grammar.grammar import Grammar
-from bbparse.grammar.trees import join_label
+from bbparse.grammar.phrases import join_label
 from bbparse.grammar.words import Vocabulary
 from bbparse.runtime.arrays import Ints
 from bbparse.runtime.errors import ModelError

@@ -8,8 +8,7 @@ from dataclasses import replace
 
 from bbparse.grammar.grammar import learn_grammar
 from bbparse.grammar.parser import PhraseParser
-from bbparse.grammar.tagger import PhraseTagger
-from bbparse.grammar.trees import (
+from bbparse.grammar.phrases import (
     Phrase,
     PhraseTree,
     clean,
@@ -19,6 +18,7 @@ from bbparse.grammar.trees import (
     split,
     to_phrase,
 )
+from bbparse.grammar.tagger import PhraseTagger
 from bbparse.grammar.words import Vocabulary
 from bbparse.neural.labelling import LabelSettings
 from bbparse.parser.parser import Parser

@@ -19,7 +19,7 @@ from bbparse.core.words import (
     numbers_of_arcs,
     range_name,
 )
-from bbparse.inference.trees import Options, find_trees
+from bbparse.inference.methods import Options, find_trees
 from bbparse.runtime.deadline import Deadline
 from bbparse.runtime.errors import ProblemError
 from bbparse.runtime.options import Range, check_number, check_options, check_type

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from bbparse.core import Problem, Solution
+from bbparse.inference.methods import Options, check_request, find_trees
 from bbparse.inference.search.lagrangian import Observer
 from bbparse.inference.search.settings import DEFAULT, SearchSettings
-from bbparse.inference.trees import Options, check_request, find_trees
 from bbparse.inference.whole_trees import Function, TreeScore, find_whole_trees
 from bbparse.runtime.errors import BBParseError, ProblemError
 from bbparse.runtime.options import check_options, check_type

@@ -22,7 +22,7 @@ from bbparse.core.check import checked_score
 from bbparse.core.order import ranked
 from bbparse.core.score import tree_terms
 from bbparse.core.tree import heads_of, most_trees
-from bbparse.inference.trees import Options, find_trees, most_listed
+from bbparse.inference.methods import Options, find_trees, most_listed
 from bbparse.runtime.arrays import Ints
 from bbparse.runtime.deadline import clock
 from bbparse.runtime.errors import BBParseError, ProblemError, one_line

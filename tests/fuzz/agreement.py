@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bbparse.inference.agreement import Agreement, agree
-from bbparse.inference.oracles.trees import Arborescences, ProjectiveTrees
+from bbparse.inference.oracles.tree_oracles import Arborescences, ProjectiveTrees
 from tests.fuzz.checks import TOLERANCE, exact_sum
 from tests.fuzz.draw import proportioned
 from tests.inference.listed import Listed, random_oracle

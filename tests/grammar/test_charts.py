@@ -13,9 +13,9 @@ from bbparse.grammar.chart import FREE, WHOLE, Retained, build_chart
 from bbparse.grammar.grammar import HeadChild, Modifier, head_weight, modifier_weight, next_state
 from bbparse.grammar.oracles import ChartOracle
 from bbparse.grammar.parser import _derived, _Sentence, _written
+from bbparse.grammar.phrases import JOIN, SPLIT, clean, read_trees_text
 from bbparse.grammar.prune import possible_rules
 from bbparse.grammar.training import train_phrases
-from bbparse.grammar.trees import JOIN, SPLIT, clean, read_trees_text
 from tests.grammar import toy
 
 SENTENCES = [

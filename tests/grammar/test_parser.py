@@ -15,9 +15,9 @@ from click.testing import CliRunner
 from bbparse.apps.cli.main import cli
 from bbparse.grammar.model import KIND, load_phrases, save_phrases
 from bbparse.grammar.parser import PhraseParser
+from bbparse.grammar.phrases import clean, read_trees, read_trees_text
 from bbparse.grammar.tagger import PhraseTagger
 from bbparse.grammar.training import train_phrases
-from bbparse.grammar.trees import clean, read_trees, read_trees_text
 from bbparse.parser.parser import Parser
 from bbparse.runtime.archive import write_archive
 from bbparse.runtime.errors import BBParseError, ConfigError, ModelError

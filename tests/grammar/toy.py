@@ -7,8 +7,8 @@ from functools import cache
 import numpy as np
 
 from bbparse.grammar.parser import PhraseParser
+from bbparse.grammar.phrases import PhraseTree, clean, read_trees_text
 from bbparse.grammar.training import train_phrases
-from bbparse.grammar.trees import PhraseTree, clean, read_trees_text
 from tests.toy import NETWORK
 
 _WORDS = {

@@ -367,7 +367,7 @@ def _evaluate_phrases(gold: str, others: list[str], as_json: bool, resamples: in
     """Print the accuracy of bracketed trees, and the difference of two files."""
     # Imported here: these need numpy, which the scores of dependencies do without.
     from bbparse.grammar.evaluation import compare_trees, paired_p
-    from bbparse.grammar.trees import read_trees
+    from bbparse.grammar.phrases import read_trees
 
     trees, tallies = list(read_trees(gold)), []
     reports: list[dict[str, Any]] = []

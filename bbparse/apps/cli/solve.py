@@ -11,10 +11,10 @@ import click
 from bbparse.apps.cli import options
 from bbparse.apps.cli.common import FILE, OutputFile, RealRange, aligned, command, flag, option, say
 from bbparse.core import Problem, Solution
+from bbparse.inference.methods import METHODS
 from bbparse.inference.proof.certify import with_proof
 from bbparse.inference.proof.verify import verify as check_proof
 from bbparse.inference.solve import solve as find_trees
-from bbparse.inference.trees import METHODS
 from bbparse.runtime.errors import VerificationError, one_line
 from bbparse.treebank.drawing.formats import finite
 

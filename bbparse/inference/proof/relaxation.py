@@ -14,7 +14,7 @@ import numpy as np
 from bbparse.core import Problem
 from bbparse.inference.oracles import calls
 from bbparse.inference.oracles.projective.recurrences import part_kinds, recurrence_for
-from bbparse.inference.oracles.trees import oracle_of, restricted
+from bbparse.inference.oracles.tree_oracles import oracle_of, restricted
 from bbparse.inference.relaxation.counts import (
     apply_counts,
     count_gaps,

@@ -7,7 +7,7 @@ import numpy as np
 from bbparse.core import Problem
 from bbparse.core.parts import Factors, set_fields
 from bbparse.core.score import score_trees
-from bbparse.inference.oracles.trees import Arborescences, ProjectiveTrees
+from bbparse.inference.oracles.tree_oracles import Arborescences, ProjectiveTrees
 from bbparse.runtime.arrays import Float64s, Ints
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bbparse.core import Problem
-from bbparse.inference import trees
+from bbparse.inference import methods
 from bbparse.inference.programs.ilp import solve_ilp
 from bbparse.inference.solve import solve
 from bbparse.runtime.errors import BBParseError, ProblemError
@@ -110,7 +110,7 @@ def test_scores_of_many_magnitudes_take_one_program(
         return run
 
     for name in ("solve_ilp", "price_and_cut"):
-        monkeypatch.setattr(trees, name, noted(getattr(trees, name)))
+        monkeypatch.setattr(methods, name, noted(getattr(methods, name)))
     doubts = 0
     for seed in range(8):
         rng = np.random.default_rng(seed)

@@ -11,7 +11,7 @@ from bbparse.core import Problem
 from bbparse.inference.oracles.projective.calls import chart_k_best
 from bbparse.inference.oracles.projective.dense import eisner
 from bbparse.inference.oracles.projective.recurrences import RECURRENCES
-from bbparse.inference.oracles.trees import Arborescences, ProjectiveTrees
+from bbparse.inference.oracles.tree_oracles import Arborescences, ProjectiveTrees
 from tests.oracles.forest import forest
 from tests.strategies import SCALES, random_problem
 

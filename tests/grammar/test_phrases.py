@@ -11,8 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bbparse.grammar.evaluation import BracketScores, brackets, compare_trees, paired_p
-from bbparse.grammar.training import read_treebank
-from bbparse.grammar.trees import (
+from bbparse.grammar.phrases import (
     PhraseTree,
     clean,
     from_phrase,
@@ -23,6 +22,7 @@ from bbparse.grammar.trees import (
     split,
     to_phrase,
 )
+from bbparse.grammar.training import read_treebank
 from bbparse.runtime.errors import TreebankError
 
 
