@@ -87,10 +87,10 @@ class Calls(NamedTuple):
     #: ``(oracle, scratch, floor)``: after `max_marginals`, drop everything that is in no tree of at
     #: least this score; return False if no tree is left.
     eliminate: Any = True
-    #: ``(oracle, scratch, chosen)``: the squared length of the subgradient of its multipliers.
+    #: ``(oracle, scratch)``: the squared length of the subgradient of its multipliers.
     inner_norm: Any = 0.0
-    #: ``(oracle, scratch, chosen, alpha)``: make one subgradient step at a tree.
+    #: ``(oracle, scratch, alpha)``: make one subgradient step.
     inner_step: Any = None
-    #: ``(oracle, scratch, chosen, arc_gap)``: add to arcs the amounts by which the values of
+    #: ``(oracle, scratch, arc_gap)``: add to arcs the amounts by which the values of
     #: components exceed their scores of a tree.
     inner_gaps: Any = None

@@ -185,12 +185,12 @@ class Relaxation:
         oracle, factors, counts = self._of(space)
         norm = disagreement(counts, self._copy, self._chosen)
         norm += subgradient_norm(factors, self._chosen)
-        norm += calls.inner_norm(oracle, self._scratch, self._chosen)
+        norm += calls.inner_norm(oracle, self._scratch)
         if norm <= 0.0:
             return False
         step_subgradient(factors, self._chosen, gap / norm, self._simplex)
         step_counts(counts, self._copy, self._chosen, gap / norm)
-        calls.inner_step(oracle, self._scratch, self._chosen, gap / norm)
+        calls.inner_step(oracle, self._scratch, gap / norm)
         return True
 
     def gaps(self, space: Space) -> Float64s:
@@ -199,7 +199,7 @@ class Relaxation:
         gap = np.zeros(len(self.mod))
         factor_gaps(factors, self._chosen, gap)
         count_gaps(counts, self._copy, self._chosen, self.hard, gap)
-        calls.inner_gaps(oracle, self._scratch, self._chosen, gap)
+        calls.inner_gaps(oracle, self._scratch, gap)
         return gap
 
 

@@ -172,7 +172,7 @@ def _step(node, scratch, room, progress, incumbents, limits):
         progress[0].damping = min(1.1 * progress[0].damping, 1.5)
     else:  # components that must agree have bounds that rise as often as they fall
         progress[0].damping *= 0.7 if is_exact(node.oracle) else 0.85
-    norm = disagreement(counts, room.copy, chosen) + inner_norm(node.oracle, scratch, chosen)
+    norm = disagreement(counts, room.copy, chosen) + inner_norm(node.oracle, scratch)
     norm += subgradient_norm(factors, chosen)
     if norm == 0.0:
         return True
@@ -181,7 +181,7 @@ def _step(node, scratch, room, progress, incumbents, limits):
     length = progress[0].damping * max(gap, limits.slack) / norm
     step_subgradient(factors, chosen, length, room.marginals)
     step_counts(counts, room.copy, chosen, length)
-    inner_step(node.oracle, scratch, chosen, length)
+    inner_step(node.oracle, scratch, length)
     return False
 
 
@@ -297,7 +297,7 @@ def branching_arc(node, limits, trees, k):
             chosen[a] = 1
         factor_gaps(node.factors, chosen, own)
         count_gaps(node.counts, copy, chosen, limits.hard, own)
-        inner_gaps(node.oracle, scratch, chosen, own)
+        inner_gaps(node.oracle, scratch, own)
         for a in range(n_arcs):
             gaps[a] += own[a]
             if node.base[a] > NEG and alive[node.arc_mod[a]] > 1 and gaps[a] > widest:

@@ -162,7 +162,7 @@ def automata_k_best(o, s, arc_score, n_words, k, min_score, until):
 
 
 @kernel
-def automata_norm(o, s, chosen):
+def automata_norm(o, s):
     """Count the places in which the automata differ from the arborescence."""
     norm = 0.0
     if o.flags[1]:
@@ -173,7 +173,7 @@ def automata_norm(o, s, chosen):
 
 
 @kernel
-def automata_step(o, s, chosen, alpha):
+def automata_step(o, s, alpha):
     """Make one subgradient step."""
     if o.flags[1]:
         u, v, picked, taken, above = o.u, o.v, s.picked, s.taken, s.above
@@ -183,7 +183,7 @@ def automata_step(o, s, chosen, alpha):
 
 
 @kernel
-def automata_gaps(o, s, chosen, arc_gap):
+def automata_gaps(o, s, arc_gap):
     """Add the gap of each automaton to the arcs in which it differs from the tree."""
     if not o.flags[1]:
         return
