@@ -20,6 +20,7 @@ from pickle import UnpicklingError
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+import llvmlite.binding as llvm
 import numpy as np
 from numba import config
 from numba.core import caching
@@ -48,6 +49,15 @@ class _Place(caching.CompileResultCacheImpl):
     _locator_classes = [  # noqa: RUF012
         _also_read_only(locator) for locator in caching.CompileResultCacheImpl._locator_classes
     ]
+
+    def reduce(self, data: Any) -> Any:
+        """Return what is stored: of LLVM's code only names, since no other kernel includes it."""
+        (name, kind, (machine_code, bitcode)), *others = super().reduce(data)
+        module = llvm.parse_bitcode(bitcode)
+        symbols = [x for x in (*module.functions, *module.global_variables) if x.name[0] != "."]
+        lines = [f'@"{x.name}" = global i8 0\n' for x in symbols if not x.is_declaration]
+        names = llvm.parse_assembly("".join(lines))
+        return (name, kind, (machine_code, names.as_bitcode())), *others
 
 
 class _KernelCache(caching.FunctionCache):
