@@ -90,6 +90,12 @@ class Model:
             return self.tagger.tag(sentences, keep_tags=True)
         return map(self._tagged, sentences)
 
+    def tag_batch(self, batch: Sequence[Sentence]) -> list[Sentence]:
+        """Return sentences with tags, as `tag` does."""
+        if self.tagger is not None:
+            return self.tagger.tag_batch(batch, keep_tags=True)
+        return [*map(self._tagged, batch)]
+
     def _tagged(self, sentence: Sentence) -> Sentence:
         if sentence.has_tags or self.takes_words:
             return sentence

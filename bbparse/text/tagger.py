@@ -162,11 +162,20 @@ class Tagger:
         With ``keep_tags``, words that have UPOS or XPOS stay as they are.
         """
         for batch in batches(sentences):
-            kept = [keep_tags and _are_tagged(sentence) for sentence in batch]
-            forms = [sentence.forms for sentence, keep in zip(batch, kept) if not keep]
-            columns = iter(self.columns(forms))
-            for sentence, keep in zip(batch, kept):
-                yield sentence if keep else next(columns).of(sentence, keep_tags=keep_tags)
+            yield from self.tag_batch(batch, keep_tags=keep_tags)
+
+    def tag_batch(self, batch: Sequence[Sentence], *, keep_tags: bool = False) -> list[Sentence]:
+        """Return sentences that are tagged together, see `tag`."""
+        tagged = list(batch)
+        places = [
+            i
+            for i, s in enumerate(batch)
+            if not keep_tags
+            or ("_" in s.upos and "_" in s.xpos and ("_", "_") in zip(s.upos, s.xpos))
+        ]
+        for i, columns in zip(places, self.columns([batch[i].forms for i in places])):
+            tagged[i] = columns.of(batch[i], keep_tags=keep_tags)
+        return tagged
 
     def _columns(
         self,
@@ -214,12 +223,6 @@ class Tagger:
         """Return the rules with this key that can be applied to a form."""
         rules = self.rules.get(key, ())
         return tuple(i for i in rules if apply_rule(self.lemma_rules[i], form) is not None)
-
-
-def _are_tagged(sentence: Sentence) -> bool:
-    """Return True if each word has UPOS or XPOS."""
-    upos, xpos = sentence.upos, sentence.xpos
-    return "_" not in upos or "_" not in xpos or ("_", "_") not in zip(upos, xpos)
 
 
 def tagger_fields(tagger: Tagger) -> Fields:

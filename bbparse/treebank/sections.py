@@ -34,6 +34,11 @@ class Section:
         return b"".join([block.raw for block in self.blocks])
 
     @property
+    def size(self) -> int:
+        """About the number of bytes of `raw`."""
+        return sum([len(b.text) + len(b.before) + len(b.after) for b in self.blocks])
+
+    @property
     def number(self) -> int:
         """Number of its first sentence in the file, from 1."""
         return self.blocks[0].number

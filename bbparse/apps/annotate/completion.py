@@ -184,7 +184,7 @@ class Completer:
         """Return the enhanced graph of a tree; nothing if there is no tree or no such model."""
         enhancer = self.parser.model.enhancer
         if enhancer is None or tree_faults(heads, single_root=False) or NO_HEAD in heads:
-            return []
+            return ()
         return enhancer([(sentence, heads, labels)])[0]
 
     def _label_odds(self, scored: Scored, heads: Sequence[int]) -> NDArray[np.float64]:

@@ -179,7 +179,7 @@ def parse_files(
             if answer.error is not None:
                 raise answer.error
             bar.set_description_str(f"{count:,} sentences, " if size else None, refresh=False)
-            bar.update(len(section.raw) if size else section.n_sentences)
+            bar.update(section.size if size else section.n_sentences)
             if output == "-":
                 stream.flush()  # a reader may wait for it before writing the next section
         for key in missing:

@@ -13,6 +13,7 @@ relation ``goeswith`` has its arc only. No empty nodes are predicted.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -37,8 +38,11 @@ from bbparse.treebank.graph import reached
 
 Template = tuple[tuple[str, ...], tuple[str, ...]]
 """Labels of a path up from the dependent, and down to the head."""
-Graph = list[list[tuple[int, str]]]
+Graph = tuple[tuple[tuple[int, str], ...], ...]
 """For each word its (head, label) pairs, by head; 0 is the root."""
+
+Edges = list[tuple[int, str]]
+"""The pairs of one word, while a graph is made."""
 
 GRAPH_FIELDS: dict[str, Rule] = {
     "graph": dict,
@@ -112,18 +116,23 @@ class Enhancer:
         if not trees:
             return []
         words, marks = self.vocabulary(trees), Marks(trees)
-        graphs = [
-            [[(head, label)] for head, label in zip(heads, labels)] for _, heads, labels in trees
-        ]
-        # the edges of all words in one list; those of the same words as in `graphs`
-        edges = [own for graph in graphs for own in ([], *graph)]
+        edges: list[Edges] = []  # by row of `words`
+        for _, heads, relations in trees:
+            edges.append([])
+            edges += [[arc] for arc in zip(heads, relations)]
         for row, ends in enumerate(map(self.ends.get, marks.labels)):
             if ends is not None:
                 ((head, label),) = edges[row]
                 edges[row][0] = head, label + ends(marks, row)
         paths, relatives = self.paths(words)
-        if not len(paths):
-            return graphs
+        if len(paths):
+            self._add_edges(edges, words, marks, paths, relatives)
+        return [tuple(map(tuple, edges[a + 1 : b])) for a, b in pairwise(words.starts.tolist())]
+
+    def _add_edges(
+        self, edges: list[Edges], words: Words, marks: Marks, paths: Ints, relatives: Ints
+    ) -> None:
+        """Add the edges in which paths end to those of each row."""
         bits, sizes, counts = self.vocabulary.bits, self.vocabulary.sizes, self._n_classes
         best = classify(paths, words, bits, relatives, sizes, self._index, self.weights, counts)
         is_edge = best != self._none[paths[:, TEMPLATE]]
@@ -142,18 +151,17 @@ class Enhancer:
                 referring.setdefault(i, []).append(d - start)
             edges[d].append((path[NODES + path[LENGTH] - 1] - start, label))
         for i, dependents in referring.items():
-            _drop_arcs(graphs[i], dependents)
+            _drop_arcs(edges[words.starts[i] + 1 : words.starts[i + 1]], dependents)
         for d in {*paths[:, NODES].tolist()}:
             edges[d].sort()
-        return graphs
 
     @staticmethod
     def end(donor: str, ends: Ends, marks: Marks, path: Sequence[int], relatives: Ints) -> str:
         """Return the end of the label of a path's edge, by the markers of its donor."""
         row = path[NODES]
         if donor == "relative":
-            rows = (int(relatives[row, 0]) for row in path[NODES : NODES + path[LENGTH]])
-            row = next((row for row in rows if row >= 0), -1)
+            rows = relatives[path[NODES : NODES + path[LENGTH]], 0]
+            row = next(iter(rows[rows >= 0].tolist()), -1)
         found = ends(marks, row) if row >= 0 else ""
         # a shared dependent without a marker has that of the first conjunct
         while donor == "conjunct" and not found and marks.labels[row].startswith("conj"):
@@ -242,11 +250,11 @@ def trie(vocabulary: Vocabulary, templates: Sequence[Template]) -> tuple[Ints, I
     return tables[0], tables[1], ends
 
 
-def _drop_arcs(graph: Graph, referring: Sequence[int]) -> None:
+def _drop_arcs(graph: Sequence[Edges], referring: Sequence[int]) -> None:
     """Remove the arcs of the tree of words that have ``ref``, as far as all stay reached."""
     arcs = {m: graph[m - 1].pop(0) for m in dict.fromkeys(referring)}
     while True:
-        found = reached((h, x, m) for m, edges in enumerate(graph, start=1) for h, x in edges)
+        found = reached([(h, x, m) for m, edges in enumerate(graph, start=1) for h, x in edges])
         missing = [m for m in arcs if m not in found]
         if not missing:
             return

@@ -48,7 +48,7 @@ def bits_of(label: str) -> int:
 
 def lemma_of(form: str, lemma: str) -> str:
     """Return a lemma in lower case, or the form of a word without one."""
-    return form.lower() if lemma == "_" else lemma.lower()
+    return (form if lemma == "_" else lemma).lower()
 
 
 @lru_cache(10_000)
@@ -148,8 +148,9 @@ class Vocabulary:
         rows[:, FIRST:] = np.fromiter(chain.from_iterable(attributes), np.int32).reshape(n, -1)
         with_lemma = np.flatnonzero(rows[:, LEMMA] < 0)
         known = self._value[LEMMA - FIRST]
+        lemmas = [texts[row] for row in with_lemma.tolist()]
         rows[with_lemma, LEMMA] = [
-            known.get(lemma_of(*texts[row]), 0) for row in with_lemma.tolist()
+            known.get((form if lemma == "_" else lemma).lower(), 0) for form, lemma in lemmas
         ]
         children = np.argsort(rows[:, HEAD], kind="stable").astype(np.int32)
         counts = np.bincount(rows[:, HEAD] + 1, minlength=n + 1)

@@ -258,10 +258,12 @@ def _best_labels(
     order = [i for i in np.argsort(-scores, kind="stable").tolist() if scores[i] > -np.inf]
     order = [i for i in order if not bits[i] & forbidden] or order
     against, allows = conditions
-    kept: list[int] = []
+    kept, seen = list[int](), set[tuple[int, int]]()
     for label in order:
-        own = bits[label]
-        if apart[label] or all(bits[i] & against & ~own or own & allows & ~bits[i] for i in kept):
+        own = bits[label] & against, bits[label] & allows
+        is_new = own not in seen and all(x & ~own[0] or own[1] & ~y for x, y in seen)
+        if is_new or apart[label]:
             kept.append(label)
+        seen.add(own)
     top = float(scores.max())
     return [(label, float(scores[label]) - top) for label in sorted(kept)]

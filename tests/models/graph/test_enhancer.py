@@ -70,7 +70,7 @@ def test_graphs_are_valid_whatever_the_tree() -> None:
     for (sentence, heads, labels), graph in zip(trees, enhancer()(trees)):
         tree = replace(sentence, heads=heads, deprels=labels)
         assert not list(graph_faults(with_deps(tree, [*map(format_deps, graph)])))
-        assert all(len(dict(edges)) == len(edges) and edges == sorted(edges) for edges in graph)
+        assert all(len(dict(edges)) == len(edges) and [*edges] == sorted(edges) for edges in graph)
 
 
 def test_a_batch_gives_what_each_sentence_gives() -> None:
