@@ -229,7 +229,7 @@ def main() -> None:
         parser.calibrate(gold[:100])
     found, seconds = in_turns(parser, sentences, given.repeat)
     plain, parses = found["none"], found["ud"]
-    again = [one for one in parses if one.solution.stats.get("rounds")]
+    again = [one for one in parses if one.stats.get("rounds")]
     slowest = []
     for one in again:
         calls = {way: partial(parse, parser, [one.sentence], way) for way in ("none", "ud")}
@@ -253,8 +253,8 @@ def main() -> None:
             if name in ("uas", "las", "complete", "complete_labelled")
         },
         "again": len(again),
-        "rounds": max((one.solution.stats["rounds"] for one in again), default=0),
-        "proved": sum(bool(one.solution.proved.all()) for one in again),
+        "rounds": max((one.stats["rounds"] for one in again), default=0),
+        "proved": sum(all(tree.proved for tree in one.trees) for one in again),
         "seconds": seconds,
         "more": 100 * (seconds["ud"] / seconds["none"] - 1),
         "more_sure": 100 * (seconds["sure"] / seconds["none"] - 1),

@@ -18,7 +18,7 @@ from bbparse.core import Problem, Solution
 from bbparse.core.check import MAX_SCORE, as_flag, check_matrix, error_context
 from bbparse.inference.matrix import as_array, cut
 from bbparse.inference.solve import solve
-from bbparse.parser.parse import Parse
+from bbparse.parser.parse import trees_of
 from bbparse.parser.validity.check import RuledSentence
 from bbparse.parser.validity.constraints import Candidates
 from bbparse.parser.validity.lazily import ValidTrees, solve_valid
@@ -263,7 +263,7 @@ def decode(
         if scores.labels is not None:
             numbers = [scores.labels[mods, row[1:]].argmax(-1).tolist() for row in solution.heads]
             labels = [[scores.names[r] for r in row] for row in numbers]
-        found = ValidTrees(solution, labels, [[]] * len(solution), 1)
+        found = ValidTrees(solution, labels, [[]] * len(solution))
     else:
         ruled, label_scores = _ruled(scores, sentence, rules)
         found = solve_valid(
@@ -274,7 +274,7 @@ def decode(
             deadline=deadline,
         )
     # without a sentence there are no faults, which name its words
-    return Parse(cast(Sentence, sentence), found.solution, found.labels, found.faults).trees
+    return trees_of(cast(Sentence, sentence), found)
 
 
 def _ruled(

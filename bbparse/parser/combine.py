@@ -24,7 +24,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from bbparse.parser.parse import Parse
+from bbparse.parser.parse import trees_of
 from bbparse.parser.validity.check import Fault
 from bbparse.parser.validity.repair import (
     MAX_WEIGHT,
@@ -118,7 +118,7 @@ def combine(
 
     trees = [
         replace(tree, score=votes_of(tree.score), upper_bound=votes_of(tree.upper_bound))
-        for tree in Parse(sentence, solution, valid.labels, valid.faults).trees
+        for tree in trees_of(sentence, valid)
     ]
     disputes = [_disputes(parses, tree) for tree in trees]
     return Combination(sentence, trees, disputes, disputed_tags, valid.faults)

@@ -20,8 +20,8 @@ from bbparse.models.factors.tree_family import TreeFamily
 from bbparse.models.factors.view import FactorView
 from bbparse.models.graph.enhancer import Enhancer, Graph
 from bbparse.models.graph.paths import MAX_ARCS
-from bbparse.parser.parse import Parse, graphs_of
 from bbparse.parser.validity.check import RuledSentence
+from bbparse.parser.validity.lazily import ValidTrees
 from bbparse.parser.validity.rules import Rules
 from bbparse.runtime.arrays import Ints
 from bbparse.runtime.errors import TreebankError
@@ -68,10 +68,11 @@ class EdgeFamily(TreeFamily):
             self.in_doubt.add(id(view.sentence))
         return -np.inf
 
-    def is_doubtful(self, parse: Parse) -> bool:
+    def is_doubtful(self, sentence: Sentence, found: ValidTrees) -> bool:
         """Return True if a tree lacks its edges, or rules may give them to a better one."""
-        edges, key = named_edges(parse.sentence, self.key), id(parse.sentence)
-        (graphs,) = graphs_of([parse], self.enhancer)
+        edges, key = named_edges(sentence, self.key), id(sentence)
+        rows = zip(found.solution.heads[:, 1:].tolist(), found.labels)
+        graphs = self.enhancer([(sentence, *row) for row in rows])
         is_in_doubt = key in self.in_doubt or not all(has_edges(own, edges) for own in graphs)
         self.in_doubt.discard(key)
         return is_in_doubt

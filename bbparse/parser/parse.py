@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
-from bbparse.core import Solution
 from bbparse.models.factors.tree_family import TreeFamily
-from bbparse.models.graph.enhancer import Enhancer, Graph
-from bbparse.models.graph.words import AnyTree
 from bbparse.parser.confidence import Confidences
 from bbparse.parser.spans import Spans
-from bbparse.parser.validity.check import Fault
+from bbparse.parser.validity.lazily import ValidTrees
 from bbparse.parser.validity.rules import Rules
 from bbparse.runtime.errors import ProblemError
 from bbparse.runtime.options import check_options, check_type
@@ -108,48 +104,24 @@ class Parse:
     """Result of parsing a sentence."""
 
     sentence: Sentence
-    solution: Solution
-    #: For each tree of the solution the labels of its arcs; empty if the model has no labels.
-    labels: list[list[str]]
-    #: For each tree the rules that no search could make it satisfy; empty if there are none.
-    faults: Sequence[Sequence[Fault]] = ()
-    #: For each tree the confidences, if they were requested.
-    confidences: Sequence[Confidences] = ()
-    #: For each tree its enhanced graph, if they are made.
-    graphs: Sequence[Graph] = ()
-
-    def first(self, count: int) -> Parse:
-        """Return the parse with only its first trees; see `Solution.first`."""
-        if count >= len(self.solution):
-            return self
-        parts: Any = self.labels, self.faults, self.confidences, self.graphs
-        return Parse(self.sentence, self.solution.first(count), *(p[:count] for p in parts))
-
-    @property
-    def trees(self) -> list[ScoredTree]:
-        """The trees as plain records, best first."""
-        trees, s = list[ScoredTree](), self.solution
-        columns = s.heads[:, 1:], s.scores, s.upper_bounds, s.proved
-        rows = zip(*(column.tolist() for column in columns))
-        for k, (heads, score, bound, proved) in enumerate(rows):
-            labels = tuple(self.labels[k]) if self.labels else ()
-            more: dict[str, Any] = {}
-            if self.faults:
-                texts = [fault.text(self.sentence, heads, labels) for fault in self.faults[k]]
-                more["broken"] = tuple(dict.fromkeys(texts))
-            if self.confidences:
-                more |= self.confidences[k]._asdict()
-            if self.graphs:
-                more["enhanced"] = tuple(map(tuple, self.graphs[k]))
-            trees.append(ScoredTree(tuple(heads), score, bound, proved, labels, **more))
-        return trees
+    #: Best first.
+    trees: list[ScoredTree]
+    #: Reason for the end of the search, and its counts and times, as in `bbparse.Solution`.
+    status: str
+    stats: dict[str, float | int]
 
 
-def graphs_of(parses: Sequence[Parse], enhancer: Enhancer) -> list[list[Graph]]:
-    """Return the enhanced graphs of the trees of each parse; none where arcs have no labels."""
-    trees: list[AnyTree] = []
-    for parse in parses:
-        for heads, labels in zip(parse.solution.heads[:, 1:].tolist(), parse.labels):
-            trees.append((parse.sentence, heads, labels))
-    graphs = iter(enhancer(trees))
-    return [[*islice(graphs, len(parse.labels))] for parse in parses]
+def trees_of(
+    sentence: Sentence, found: ValidTrees, confidences: Sequence[Confidences] = ()
+) -> list[ScoredTree]:
+    """Return the trees that a search has found as plain records, best first."""
+    trees, s = list[ScoredTree](), found.solution
+    rows = zip(s.heads[:, 1:].tolist(), s.scores.tolist(), s.upper_bounds.tolist(), s.proved)
+    for k, (heads, score, bound, proved) in enumerate(rows):
+        labels = tuple(found.labels[k]) if found.labels else ()
+        more: dict[str, Any] = confidences[k]._asdict() if confidences else {}
+        if found.faults:
+            texts = [fault.text(sentence, heads, labels) for fault in found.faults[k]]
+            more["broken"] = tuple(dict.fromkeys(texts))
+        trees.append(ScoredTree(tuple(heads), score, bound, bool(proved), labels, **more))
+    return trees

@@ -1,52 +1,47 @@
 """`Parser`: what parsing does with a model, from batches of sentences to their trees.
 
-Whoever asks, a batch goes one way: it is tagged, scored and decoded together, and the graphs of all
-its trees are made together. Only sentences of which more is asked, or whose best tree breaks rules,
-are searched one by one (`bbparse.parser.search`).
+Whoever asks, sentences go one way, in batches (`bbparse.parser.batch`).
 """
 
 from __future__ import annotations
 
-import math
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import groupby, repeat
+from itertools import groupby
 from typing import Any, Self
 
 import numpy as np
 
 from bbparse.core import Problem
-from bbparse.inference.oracles.projective.recurrences import GRANDSIB
 from bbparse.models import DEFAULT_MODEL
 from bbparse.models.configuration import Configuration
 from bbparse.models.factors.family import FactorFamily
 from bbparse.models.factors.registry import tree_families
 from bbparse.models.model import Model, card
 from bbparse.models.model_file import load_model, save_model
-from bbparse.models.scoring.problem_maker import Scored
 from bbparse.neural.embeddings import Embeddings
 from bbparse.neural.ragged import batches
-from bbparse.parser.confidence import NOTE, Calibration, GoldEvidence, evidence_of, gold_evidence
+from bbparse.parser.batch import parse_up_to_error
+from bbparse.parser.confidence import NOTE, Calibration, GoldEvidence, gold_evidence
 from bbparse.parser.document import Document, ParsedSentence
 from bbparse.parser.edges import EdgeFamily
 from bbparse.parser.inputs import Token, items_of, sentence_of
-from bbparse.parser.parse import USUAL, AnyTreeFamily, Parse, ParseOptions, graphs_of
+from bbparse.parser.parse import USUAL, AnyTreeFamily, Parse, ParseOptions
 from bbparse.parser.polyglot import PolyglotTokenizer, language_of, model_for, model_of
 from bbparse.parser.search import Restriction, Search
 from bbparse.parser.spans import Spans
-from bbparse.parser.validity.check import RuledSentence
 from bbparse.parser.validity.rules import rules_for
 from bbparse.runtime.arrays import Flags, Ints
 from bbparse.runtime.deadline import NO_DEADLINE, Deadline
-from bbparse.runtime.errors import BBParseError, ModelError, ProblemError, TreebankError
+from bbparse.runtime.errors import ModelError, ProblemError, TreebankError
 from bbparse.runtime.options import check_options, check_type
 from bbparse.runtime.pool import map_in_threads
 from bbparse.text.segmentation import Split, TextTokenizer, sentences_of_text
 from bbparse.treebank import Sentence
-from bbparse.treebank.sentence import ScoredTree, given_heads
+from bbparse.treebank.sentence import ScoredTree
 
 #: Seconds for a sentence in which its best tree is surely found without a search.
 _AT_ONCE = 0.1
@@ -345,7 +340,7 @@ class Parser:
             while not sizes[0]:
                 yield Document([])
                 sizes.popleft()
-            parsed.append(ParsedSentence(parse.sentence, parse.trees, parse.solution.status))
+            parsed.append(ParsedSentence(parse.sentence, parse.trees, parse.status))
             if len(parsed) == sizes[0]:
                 yield Document(parsed)
                 sizes.popleft()
@@ -425,61 +420,14 @@ class Parser:
         check_type("until", until, Deadline, "a Deadline", ProblemError)
         parser = self.with_options(options, **changes)
         for own, group in parser._by_language(sentences):
-            work = partial(own._tried, tag=tag, until=until, restrict=restrict, reasons=reasons)
+            work = partial(
+                parse_up_to_error, own, tag=tag, until=until, restrict=restrict, reasons=reasons
+            )
             groups = batches(group, together=own.options.prune != 0)
             for parses, error in map_in_threads(work, groups, threads):
                 yield from parses
                 if error is not None:
                     raise error
-
-    def _tried(self, batch: list[Sentence], **how: Any) -> tuple[list[Parse], BBParseError | None]:
-        """Parse a batch up to the first sentence that fails; return the parses and the error."""
-        parses: list[Parse] = []
-        try:
-            return self._parsed(batch, **how), None
-        except BBParseError as failure:  # parsing one by one shows which sentence failed
-            try:
-                for sentence in batch:
-                    parses += self._parsed([sentence], **how)
-            except BBParseError as error:  # raised after the sentences before it are returned
-                return parses, error
-            return parses, failure
-
-    def _parsed(
-        self,
-        batch: Sequence[Sentence],
-        tag: bool,
-        until: Deadline,
-        restrict: Restriction | None,
-        reasons: bool,
-    ) -> list[Parse]:
-        """Parse a batch: tag, score, decode and make the graphs of all sentences together."""
-        if tag:
-            batch = [*self.model.tag(batch)]
-        search = partial(Search, self, until=until, restrict=restrict, reasons=reasons)
-        if self.takes_all_arcs:
-            parses = [search(sentence).parse() for sentence in batch]
-        else:
-            given = [*map(given_heads, batch)] if self.options.keep_heads else ()
-            scored, parses = self.model.maker(batch, self.options.prune, None, given), []
-            decoded: Iterable[Any] = repeat(None, len(batch))
-            if restrict is None and self.needs_no_search(until.left() / len(batch)):
-                decoded = scored.decoded(self.model.labeller is not None)
-            for i, found in enumerate(decoded):
-                if found is None or self._breaks_rules(parse := Parse(batch[i], *found)):
-                    parse = search(batch[i]).parse(scored[i])
-                elif self.calibration is not None:
-                    parse = self.rated(scored[i], parse)
-                parses.append(parse)
-        self.add_graphs(parses)
-        return parses
-
-    def add_graphs(self, parses: Sequence[Parse]) -> None:
-        """Add the enhanced graphs of the trees of parses, if they are wanted."""
-        is_wanted = self.options.enhanced is not False or self.edges is not None
-        if self.model.enhancer is not None and is_wanted:
-            for parse, graphs in zip(parses, graphs_of(parses, self.model.enhancer)):
-                parse.graphs = graphs
 
     @property
     def has_constraints(self) -> bool:
@@ -496,39 +444,7 @@ class Parser:
         kinds = set(maker.scorer.features.kinds)
         return maker.config.model.solver == "price-and-cut" and kinds == {"arc", "grandchild"}
 
-    def needs_no_search(self, seconds: float = math.inf) -> bool:
-        """Return True if the best trees of sentences are those of charts, unless rules forbid.
-
-        There are as many ``seconds`` for each of them, or fewer by the options.
-        """
-        options, maker, limit = self.options, self.model.maker, self.options.time_limit
-        return (
-            min(seconds, math.inf if limit is None else limit) >= _AT_ONCE
-            and options.k_best == 1
-            and not (options.keep_heads or self.families or self.spans or maker.families)
-            and maker.network is not None
-            and self.model.labeller in (None, maker.network)
-            and maker.config.method.get("backbone") == GRANDSIB.name
-        )
-
-    def _breaks_rules(self, best: Parse) -> bool:
-        if self.rules is None:
-            return False
-        ((_, *heads),), (labels,) = best.solution.heads.tolist(), best.labels
-        return bool(RuledSentence(self.rules, best.sentence).faults(heads, labels, True))
-
     # ---- confidence ----------------------------------------------------------------------------
-
-    def rated(self, scored: Scored, parse: Parse, deadline: Deadline = NO_DEADLINE) -> Parse:
-        """Return a parse with the probabilities of its arcs and trees, if they are requested."""
-        if self.calibration is None:
-            return parse
-        trees = zip(parse.solution.arcs, parse.labels or [[]] * len(parse.solution))
-        confidences = [
-            self.calibration(evidence_of(self.model, scored, arcs, labels))
-            for arcs, labels in deadline.through(trees)
-        ]
-        return replace(parse.first(len(confidences)), confidences=confidences)
 
     def calibrate(self, sentences: Iterable[Sentence]) -> Flags:
         """Calibrate the model's confidence on gold trees that it was not trained on.
@@ -544,12 +460,12 @@ class Parser:
         parser = self.with_options(ParseOptions(node_limit=200))
         for batch in batches(sentences):
             # Without a tagger, sentences stay as they are: one without tags must not end training.
-            tagged = batch if self.model.tagger is None else list(self.model.tag(batch))
+            tagged = batch if self.model.tagger is None else self.model.tag_batch(batch)
             for gold, scored in zip(batch, self.model.maker(tagged)):
-                scored, parse, _ = Search(parser, scored.sentence).best_trees(scored)
-                if len(parse.solution):
-                    labels = parse.labels[0] if parse.labels else []
-                    yield gold_evidence(self.model, scored, parse.solution.arcs[0], labels, gold)
+                scored, found, _ = Search(parser, scored.sentence).best_trees(scored)
+                if len(found.solution):
+                    labels = found.labels[0] if found.labels else []
+                    yield gold_evidence(self.model, scored, found.solution.arcs[0], labels, gold)
 
 
 load = Parser.load

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import replace
 from functools import partial
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -21,11 +22,12 @@ from bbparse.models.factors.tree_family import tree_options
 from bbparse.models.scoring.candidates import LONG
 from bbparse.models.scoring.labeller import Labelling
 from bbparse.models.scoring.problem_maker import Scored
-from bbparse.parser.parse import Parse
+from bbparse.parser.confidence import evidence_of
+from bbparse.parser.parse import Parse, trees_of
 from bbparse.parser.spans import Spans
 from bbparse.parser.validity.check import RuledSentence
 from bbparse.parser.validity.constraints import Candidates
-from bbparse.parser.validity.lazily import solve_valid
+from bbparse.parser.validity.lazily import ValidTrees, solve_valid
 from bbparse.runtime.arrays import Float64s, Ints
 from bbparse.runtime.deadline import NO_DEADLINE, Deadline
 from bbparse.runtime.errors import FactorError, ProblemError, TreebankError
@@ -93,26 +95,33 @@ class Search:
     def parse(self, scored: Scored | None = None) -> Parse:
         """Parse the sentence, which may be ``scored`` already; name firm spans in the way."""
         try:
-            scored, parse = self._parse(scored)
+            scored, found = self._parse(scored)
         except TreebankError as error:
             against = self._blame(math.inf)
             raise TreebankError(f"{error}{against}") from None
-        if any(parse.faults[:1]):
-            first, *others = parse.faults
+        if any(found.faults[:1]):
+            first, *others = found.faults
             against = self._blame(len(first))
             named = [fault._replace(name=fault.name + against) for fault in first]
-            parse.faults = [named, *others]
-        return self.parser.rated(scored, parse, self.deadline)
+            found = found._replace(faults=[named, *others])
+        confidences = []
+        if self.parser.calibration is not None:
+            rows = zip(found.solution.arcs, found.labels or repeat([]))
+            for row in self.deadline.through(rows):
+                confidences.append(self.parser.calibration(evidence_of(self.model, scored, *row)))
+            found = found.first(len(confidences))
+        solution, trees = found.solution, trees_of(self.sentence, found, confidences)
+        return Parse(self.sentence, trees, solution.status, solution.stats)
 
-    def _parse(self, scored: Scored | None) -> tuple[Scored, Parse]:
+    def _parse(self, scored: Scored | None) -> tuple[Scored, ValidTrees]:
         if scored is not None:
             scored = self.constrained(scored)
-        scored, parse, complete = self.best_trees(scored)
+        scored, found, complete = self.best_trees(scored)
         is_given = self.options.keep_heads or self.restrict is not None
-        if parse.solution.status == "infeasible" and (is_given or self.parser.has_constraints):
+        if found.solution.status == "infeasible" and (is_given or self.parser.has_constraints):
             others = self.restrict, self.spans, self.parser.edges
-            raise _no_tree(scored, parse.solution, complete, any(x is not None for x in others))
-        return scored, parse
+            raise _no_tree(scored, found.solution, complete, any(x is not None for x in others))
+        return scored, found
 
     def _blame(self, n_faults: float) -> str:
         """Name the spans without which the sentence has fewer faults."""
@@ -204,7 +213,7 @@ class Search:
 
     # ---- find valid trees and label them -------------------------------------------------------
 
-    def best_trees(self, scored: Scored | None = None) -> tuple[Scored, Parse, bool]:
+    def best_trees(self, scored: Scored | None = None) -> tuple[Scored, ValidTrees, bool]:
         """Find the best valid trees with labels, over more arcs as long as there are too few.
 
         A tree that breaks rules is proved to be the best one only over all arcs; also returns True
@@ -235,10 +244,9 @@ class Search:
             if len(best.solution) and _merit(again) < _merit(best, is_limited):
                 break
             scored, best, complete = more, again, prune == 0
-        self._doubt(best, complete)
-        return scored, best, complete
+        return scored, self._doubted(best, complete), complete
 
-    def _doubt(self, best: Parse, complete: bool) -> None:
+    def _doubted(self, best: ValidTrees, complete: bool) -> ValidTrees:
         """Take back proofs where other trees may be better; raise an error if there is no tree."""
         solution, families, edges = best.solution, self.parser.families, self.parser.edges
         if edges and families == (edges,) and not len(solution):
@@ -251,27 +259,28 @@ class Search:
                 f" scored ({solution.status}): prune less, or relax them"
             )
         if not complete and len(solution) and self._lacks_trees(best):
-            best.solution = solution.stopped("work_limit", any(best.faults))
+            solution = solution.stopped("work_limit", any(best.faults))
         elif families and any(best.faults[:1]) and solution.proved[0]:
             # The families may give a tree with fewer faults less than these faults cost.
-            best.solution = solution.stopped("gap", unproved=True)
-        if edges is not None and edges.is_doubtful(best):
-            best.solution = best.solution.stopped("gap", unproved=True)
+            solution = solution.stopped("gap", unproved=True)
+        if edges is not None and edges.is_doubtful(self.sentence, best):
+            solution = solution.stopped("gap", unproved=True)
+        return best._replace(solution=solution)
 
-    def _valid(self, scored: Scored, spent: float = 0.0, *, explain: bool) -> Parse:
+    def _valid(self, scored: Scored, spent: float = 0.0, *, explain: bool) -> ValidTrees:
         """Return the best valid trees with labels over the arcs of the scored sentence.
 
         Sentences whose trees break rules are solved again under these rules.
         """
         solver = self.solver(scored)
-        parse = self._solved(scored, solver, spent, explain=explain)
-        if self.ruled is None or not any(parse.faults):
-            return parse
-        spent, labeller = parse.solution.work, cast(Labelling, self.model.labeller)
+        found = self._solved(scored, solver, spent, explain=explain)
+        if self.ruled is None or not any(found.faults):
+            return found
+        spent, labeller = found.solution.work, cast(Labelling, self.model.labeller)
         names = [*labeller.labels, *sorted({*self.labels.values()} - {*labeller.labels})]
 
         def scores(heads: Ints, mods: Ints) -> Float64s:
-            known = labeller.scores_around(scored, parse.solution.heads[0], heads, mods)
+            known = labeller.scores_around(scored, found.solution.heads[0], heads, mods)
             of_arcs = np.full((len(mods), len(names)), -np.inf)
             of_arcs[:, : known.shape[1]] = known
             for m, label in self.labels.items():
@@ -290,63 +299,64 @@ class Search:
             solve_again,
             k_best=self.options.k_best,
             deadline=self.deadline,
-            broken=list(zip(parse.solution.heads[:, 1:].tolist(), parse.faults)),
+            broken=list(zip(found.solution.heads[:, 1:].tolist(), found.faults)),
         )
         solution = valid.solution
-        if len(solution) < len(parse.faults) and solution.status not in ("optimal", "gap"):
+        if len(solution) < len(found.faults) and solution.status not in ("optimal", "gap"):
             # A limit was reached before the search found as many trees.
-            is_broken = np.logical_or.accumulate([bool(own) for own in parse.faults])
-            proved = parse.solution.proved & ~is_broken
-            parse.solution = replace(parse.solution, proved=proved, status=solution.status)
-            return parse
-        solution.stats["rounds"] = valid.rounds
-        return Parse(self.sentence, solution, valid.labels, valid.faults)
+            is_broken = np.logical_or.accumulate([bool(own) for own in found.faults])
+            proved = found.solution.proved & ~is_broken
+            stopped = replace(found.solution, proved=proved, status=solution.status)
+            return found._replace(solution=stopped)
+        return valid
 
-    def _solved(self, scored: Scored, solver: Solver, spent: float = 0.0, **more: Any) -> Parse:
+    def _solved(
+        self, scored: Scored, solver: Solver, spent: float = 0.0, **more: Any
+    ) -> ValidTrees:
         """Return the best trees with labels, and the rules that each of them breaks.
 
         Trees that are not checked in time are left out.
         """
-        parse = self.label(scored, solver(scored.problem, spent, **more))
+        found = self.label(scored, solver(scored.problem, spent, **more))
         if self.ruled is None:
-            return parse
-        rows = zip(parse.solution.heads[:, 1:].tolist(), parse.labels)
+            return found
+        rows = zip(found.solution.heads[:, 1:].tolist(), found.labels)
         projective = scored.problem.projective
         faults = [self.ruled.faults(*row, projective) for row in self.deadline.through(rows)]
-        return replace(parse.first(len(faults)), faults=faults)
+        return found.first(len(faults))._replace(faults=faults)
 
-    def label(self, scored: Scored, solution: Solution) -> Parse:
+    def label(self, scored: Scored, solution: Solution) -> ValidTrees:
         """Return a solution with the labels of its trees."""
         if self.model.labeller is None:
-            return Parse(self.sentence, solution, [])
+            return ValidTrees(solution, [], [])
         names = []
         for heads in self.deadline.through(solution.heads):
             labels = self.model.labels_of(scored, heads)
             for m, label in self.labels.items():
                 labels[m - 1] = label
             names.append(labels)
-        return Parse(self.sentence, solution.first(len(names)), names)
+        return ValidTrees(solution.first(len(names)), names, [])
 
-    def _lacks_trees(self, parse: Parse) -> bool:
+    def _lacks_trees(self, found: ValidTrees) -> bool:
         """Return True if more arcs may have more valid trees, or one that breaks fewer rules."""
-        if parse.solution.status not in ("optimal", "gap"):
-            return parse.solution.status == "infeasible"
-        if self.ruled is None or not any(parse.faults[:1]):
-            return len(parse.solution) < self.options.k_best
+        if found.solution.status not in ("optimal", "gap"):
+            return found.solution.status == "infeasible"
+        if self.ruled is None or not any(found.faults[:1]):
+            return len(found.solution) < self.options.k_best
         entries = self.ruled.rules.entries
         return any(
             entries[fault.entry].rule.unless is not None or not self.labels.keys() >= {*fault.arcs}
-            for fault in parse.faults[0]
+            for fault in found.faults[0]
         )
 
 
-def _merit(parse: Parse, is_limited: bool = False) -> tuple[int, int, bool]:
-    """Rank parses by the number of trees that break no rule, then by the faults of the first.
+def _merit(found: ValidTrees, is_limited: bool = False) -> tuple[int, int, bool]:
+    """Rank trees by the number of trees that break no rule, then by the faults of the first.
 
     Of two that are equal, the one over more arcs is better, unless its search `is_limited`.
     """
-    n_valid = len(parse.solution) - sum(map(bool, parse.faults))
-    return n_valid, -sum(map(len, parse.faults[:1])), is_limited
+    n_valid = len(found.solution) - sum(map(bool, found.faults))
+    return n_valid, -sum(map(len, found.faults[:1])), is_limited
 
 
 def _check_crossing(sentence: Sentence, projective: bool) -> None:

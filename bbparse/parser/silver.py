@@ -92,7 +92,7 @@ def label_text(teacher: Parser, sources: Sequence[str], path: Path, digest: str)
                 for batch in batches(section):
                     parses = [*teacher.parse_all(batch, tag=True)]
                     for parse, likely in zip(parses, likely_lines(teacher.model, parses)):
-                        text = as_conllu(parse.sentence, parse.trees, parse.solution.status, style)
+                        text = as_conllu(parse.sentence, parse.trees, parse.status, style)
                         file.write((likely + text).encode())
                 file.flush()
         os.replace(part, path)
@@ -101,7 +101,8 @@ def label_text(teacher: Parser, sources: Sequence[str], path: Path, digest: str)
 
 def likely_lines(model: Model, parses: Sequence[Parse]) -> Iterator[str]:
     """Yield the comments with a teacher's probabilities for sentences; empty without a network."""
-    sentences, trees = [p.sentence for p in parses], [p.solution.heads[0, 1:] for p in parses]
+    sentences = [parse.sentence for parse in parses]
+    trees = [np.array(parse.trees[0].heads, np.int32) for parse in parses]
     scores = model.maker.scores(sentences, encode_all(sentences))
     if scores is None:
         yield from [""] * len(parses)

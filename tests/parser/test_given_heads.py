@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from bbparse.core import Problem, Solution
+from bbparse.core import Problem
 from bbparse.inference.solve import solve
+from bbparse.parser.parse import Parse
 from bbparse.parser.parser import Parser
 from bbparse.runtime.deadline import Deadline
 from bbparse.runtime.errors import TreebankError
@@ -27,10 +28,10 @@ def with_heads(sentence: Sentence, heads: dict[int, int], labels: dict[int, str]
     return changed
 
 
-def fill_in(parser: Parser, sentence: Sentence, **limits: Any) -> Solution:
+def fill_in(parser: Parser, sentence: Sentence, **limits: Any) -> Parse:
     """What is found around the heads of a sentence, whatever rules say."""
     (found,) = parser.parse_all([sentence], keep_heads=True, valid="none", **limits)
-    return found.solution
+    return found
 
 
 def test_given_heads_stay_and_the_rest_is_the_best() -> None:
@@ -48,11 +49,12 @@ def test_given_heads_stay_and_the_rest_is_the_best() -> None:
             backbone=parser.model.config.model.backbone,
             settings=parser.model.config.search,
         )
-        assert found.status == "optimal" and (found.heads[:, m] == head).all()
-        assert found.scores.tolist() == best.scores.tolist()
-        pruned = fill_in(parser, with_heads(sentence, {m: head}, {}))
-        assert pruned.heads[0, m] == head and pruned.proved.all()
-        assert len(found) == 1 or pruned.scores[0] <= found.scores[0]
+        assert found.status == "optimal"
+        assert all(tree.heads[m - 1] == head for tree in found.trees)
+        assert [tree.score for tree in found.trees] == best.scores.tolist()
+        (pruned,) = fill_in(parser, with_heads(sentence, {m: head}, {})).trees
+        assert pruned.heads[m - 1] == head and pruned.proved
+        assert len(found.trees) == 1 or pruned.score <= found.trees[0].score
         moved += parser.parse(sentence)[0].heads[m - 1] != head
     assert moved > 10
 
@@ -95,7 +97,7 @@ def test_given_heads_that_cross_are_kept_by_a_model_that_may() -> None:
     )
     with pytest.raises(TreebankError, match=f"^{re.escape(message)}$"):
         fill_in(toy.parser(), sentence)
-    assert fill_in(toy.crossing_parser(), sentence).heads[0, 1:3].tolist() == [3, 5]
+    assert fill_in(toy.crossing_parser(), sentence).trees[0].heads[:2] == (3, 5)
 
 
 def test_no_tree_among_likely_arcs_is_no_proof() -> None:

@@ -34,19 +34,19 @@ def test_trees_are_the_best_ones_of_all_arcs(parser: Parser) -> None:
         problem = parser.problem(sentence, prune=0)
         n = sentence.n_words
         assert len(problem.arc_head) == n * n and len(problem.gc_score) == n * (n - 1) ** 2
-        solution = next(parser.parse_all([sentence], valid="none")).solution
-        assert solution.status == "optimal"
-        assert solution.scores[0] == pytest.approx(solve(problem).scores[0])
-        (tree,) = parser.parse(sentence, valid="none")
-        assert tree.score == solution.scores[0] and tree.proved and len(tree.labels) == n
+        (parse,) = parser.parse_all([sentence], valid="none")
+        (tree,) = parse.trees
+        assert parse.status == "optimal"
+        assert tree.score == pytest.approx(solve(problem).scores[0])
+        assert tree.proved and len(tree.labels) == n
         assert parser.parse(sentence, prune=1)[0].score <= tree.score
         (valid,) = parser.parse(sentence)
         if rules is not None and RuledSentence(rules, sentence).faults(tree.heads, tree.labels):
             assert valid.score <= tree.score and valid.proved
         else:
             assert (valid.heads, valid.score) == (tree.heads, tree.score)
-        added += solution.stats["added"]
-        total += solution.stats["triples"]
+        added += parse.stats["added"]
+        total += parse.stats["triples"]
     assert 0 < added < 0.3 * total
 
 

@@ -67,7 +67,7 @@ def test_the_best_trees_by_their_totals() -> None:
         changed += trees[0].heads != many[0].heads
         (together,) = parser.parse_all([sentence], tree_score=Depth(), **options)
         assert together.trees == trees
-        assert together.solution.stats["trees_scored"] >= len(trees)
+        assert together.stats["trees_scored"] >= len(trees)
     assert changed > 2
 
 
@@ -78,7 +78,7 @@ def test_a_model_has_tree_families() -> None:
         assert [family.name for family in read.model.maker.families] == ["siblings", "depth"]
         assert pickle.loads(pickle.dumps(read)).model.maker.families[1].name == "depth"
         sentence = next(s for s in toy.dev_sentences() if s.n_words < 9)
-        assert next(read.parse_all([sentence])).solution.stats["trees_scored"] > 0
+        assert next(read.parse_all([sentence])).stats["trees_scored"] > 0
         told = explain(read, sentence)
         assert told.families == ["siblings", "depth"]
         with pytest.raises(FactorError, match="'depth' is given twice"):

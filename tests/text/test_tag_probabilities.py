@@ -47,10 +47,10 @@ def test_the_tags_of_a_tagger_have_them_and_others_do_not() -> None:
     assert again == tagged and again.likely_tags.names == tagged.likely_tags.names
     # What is parsed by them is also explained by them.
     (parse,) = parser.parse_all([tagged])
-    assert parser.parse(tagged)[0].score == parse.solution.scores[0]
-    assert parser.parse(again)[0].score == parse.solution.scores[0]
+    assert parser.parse(tagged)[0].score == parse.trees[0].score
+    assert parser.parse(again)[0].score == parse.trees[0].score
     bare = with_columns(tagged, upos=tagged.upos)
-    assert parser.parse(bare)[0].score != parse.solution.scores[0]
+    assert parser.parse(bare)[0].score != parse.trees[0].score
     # Tags that were changed in place are those that count.
     again.upos[0] = "X"
     changed = with_columns(again, upos=again.upos)

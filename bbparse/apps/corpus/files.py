@@ -164,7 +164,7 @@ def _add(answer: Answer, section: Section, parser: Parser, name: str, style: Sty
         texts.append(section.raw.decode("latin-1"))  # blank lines
     try:
         for parse in parser.parse_all(sentences_of(section), tag=True):
-            texts.append(write(parse.sentence, parse.trees, parse.solution.status, style))
+            texts.append(write(parse.sentence, parse.trees, parse.status, style))
             answer.words += len(parse.sentence.forms)
             answer.sentences += 1
     finally:

@@ -30,7 +30,8 @@ from bbparse.models.factors.tree_family import TreeFamily
 from bbparse.models.factors.tree_family import terms_of_tree as family_terms
 from bbparse.models.factors.view import ROOT
 from bbparse.models.scoring.problem_maker import Scored
-from bbparse.parser.parse import AnyTreeFamily, ParseOptions
+from bbparse.parser.batch import with_graphs
+from bbparse.parser.parse import AnyTreeFamily, Parse, ParseOptions, trees_of
 from bbparse.parser.parser import Parser
 from bbparse.parser.search import Search
 from bbparse.parser.validity.check import RuledSentence
@@ -274,8 +275,8 @@ def explain(
         **method,
         **search.whole_trees(scored),
     )
-    parse = search.label(scored, solution)
-    parser.add_graphs([parse])
+    trees = trees_of(sentence, search.label(scored, solution))
+    (parse,) = with_graphs(parser, [Parse(sentence, trees, solution.status, solution.stats)])
     trees = parse.trees
     terms = [
         _tree_terms(parser, scored, families, *tree) for tree in zip(solution.arcs, solution.heads)

@@ -65,7 +65,7 @@ def answer(
             yield _written(sentence, format_sentence(sentence), output)
         return
     for result in parse(parser.tag(sentences)):
-        status, style = result.solution.status, Style(last=False)
+        status, style = result.status, Style(last=False)
         text = as_conllu(result.sentence, result.trees, status, style)
         yield _written(result.sentence, text, output)
 

@@ -81,7 +81,7 @@ def pieces(parsers: Mapping[str, Parser], job: Job) -> Generator[str, None, None
     write = FORMATS[job.format]
     style = Style(job.k_best, last=False)
     for result in parses(parser, parser.tag(sentences), job):
-        trees, status = result.trees, result.solution.status
+        trees, status = result.trees, result.status
         if job.drawings:
             record = _with_drawings(result, style, job.end)
             yield json.dumps(record, ensure_ascii=False) + "\n"
@@ -209,7 +209,7 @@ def _restriction(constraint: SentenceConstraints) -> Restriction | None:
 
 def _with_drawings(parse: Parse, style: Style, deadline: Deadline) -> dict[str, Any]:
     """Return the record of a sentence, with each tree as an image and CoNLL-U, if time allows."""
-    sentence, status = parse.sentence, parse.solution.status
+    sentence, status = parse.sentence, parse.status
     record = sentence_record(sentence, parse.trees, status)
     record["trees"] = list(deadline.through(record["trees"]))
     names = ["the root", *map(in_english, sentence.forms)]

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.core import Solution
-from bbparse.parser.parse import ParseOptions
+from bbparse.parser.parse import Parse, ParseOptions
 from bbparse.parser.parser import Parser
 from bbparse.runtime.errors import ProblemError
 from bbparse.runtime.progress import watched
@@ -133,7 +132,7 @@ def _first_pass(
     """Measure accuracy, and the time and work of each sentence."""
     prune = options.prune or 0
     setting = Setting(prune, labelled=parser.model.labeller is not None)
-    solutions: list[Solution] = []
+    parses: list[Parse] = []
     seconds: list[float] = []
     few_words = (s for s in sentences if s.n_words <= WARM_UP_WORDS)
     try:
@@ -144,9 +143,8 @@ def _first_pass(
             started = clock()
             (parse,) = parser.parse_all([sentence], options)
             seconds.append(clock() - started)
-            labels = parse.labels[0] if parse.labels else []
-            setting.tally.add(sentence, parse.solution.heads[0, 1:].tolist(), labels)
-            solutions.append(parse.solution)
+            setting.tally.add(sentence, parse.trees[0].heads, parse.trees[0].labels)
+            parses.append(parse)
     except ProblemError as error:
         return Setting(prune, failure=str(error))
     total_seconds = clock() - pass_started
@@ -154,13 +152,13 @@ def _first_pass(
         setting.passes.append(total_seconds)
 
     def stats(name: str) -> list[float]:
-        return [float(solution.stats.get(name, 0)) for solution in solutions]
+        return [float(parse.stats.get(name, 0)) for parse in parses]
 
     lengths = [sentence.n_words for sentence in sentences]
     setting.per_sentence = np.array([lengths, stats("dp_calls"), seconds]).T
     setting.figures = {
         **{name: fmean(stats(name)) for name in ("dp_calls", "dp_work", "nodes", "closed_at_root")},
-        "proved": fmean(bool(solution.proved.all()) for solution in solutions),
+        "proved": fmean(all(tree.proved for tree in parse.trees) for parse in parses),
     }
     return setting
 

@@ -195,8 +195,7 @@ def held_out_problems(run: Run) -> list[Problem]:
             data.arcs[i] = np.array(head), np.array(mod)
             problems[i] = scored.problem
             if network.labels and scored.scores is not None:
-                best = scored.scores.label_scores(head, mod).argmax(axis=1)
-                labels[i] = 1 + best.astype(np.int32)
+                labels[i] = scored.scores.label_numbers(head, mod)
     if labels:
         data.arc_labels = [labels[i] for i in range(count)]
     run.say(data.summary)

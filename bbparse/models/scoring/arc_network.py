@@ -27,7 +27,7 @@ from bbparse.inference.search.linear import BestTrees, KindOfParts, best_trees
 from bbparse.models.configuration import FORMER_KEYS
 from bbparse.models.scoring.batch_kernels import QUANTUM, candidate_arcs, part_words
 from bbparse.models.scoring.candidates import Pairs
-from bbparse.models.scoring.labels import best_labels, by_root, check_labels
+from bbparse.models.scoring.labels import best_labels, best_numbers, by_root, check_labels
 from bbparse.models.scoring.pair_kernels import (
     ARC_VALUES,
     counts_before,
@@ -410,8 +410,12 @@ class BatchScores:
         ]
         return mean_of(of_members)[:, : len(network.labels)]
 
+    def label_numbers(self, arcs: BatchArcs) -> Ints:
+        """Return the best label of each arc as a number from 1, int32[A]; any for the root."""
+        return 1 + best_numbers(self.label_scores(arcs))
+
     def best_labels(self, arcs: BatchArcs) -> list[str]:
-        """Return the best label of each arc."""
+        """Return the best label of each arc that the rule about the root allows."""
         names = self.network.labels
         return best_labels(names, by_root(self.label_scores(arcs), arcs.head, self.network.root))
 
@@ -459,6 +463,10 @@ class NetworkScores:
     def label_scores(self, head: Ints, mod: Ints) -> Float32s:
         """Score the labels of arcs, float32[A, L]."""
         return self._alone.label_scores(BatchArcs.of([(head, mod)]))
+
+    def label_numbers(self, head: Ints, mod: Ints) -> Ints:
+        """Return the best label of each arc, see `BatchScores.label_numbers`."""
+        return self._alone.label_numbers(BatchArcs.of([(head, mod)]))
 
     def log_probabilities(self, head: Ints, mod: Ints) -> Float64s:
         """Return the log-probabilities of arcs among all arcs of their modifiers, float64[A]."""

@@ -39,6 +39,11 @@ def by_root(scores: NDArray[F], heads: Ints, root: int) -> NDArray[F]:
     return scores
 
 
+def best_numbers(scores: NDArray[F]) -> Ints:
+    """Return the number of the best label of each arc by its scores; the first of equal ones."""
+    return scores.argmax(axis=1).astype(np.int32)
+
+
 def best_labels(labels: Sequence[str], scores: NDArray[F]) -> list[str]:
-    """Return the best label of each arc by its scores; the first of equal ones."""
-    return [labels[i] for i in scores.argmax(axis=1).tolist()]
+    """Return the best label of each arc, as `best_numbers`."""
+    return [labels[i] for i in best_numbers(scores).tolist()]

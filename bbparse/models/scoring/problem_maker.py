@@ -12,14 +12,16 @@ contain no tree.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
 
-from bbparse.core import Problem, Solution
+from bbparse.core import Problem
 from bbparse.core.parts import SET_NAMES
+from bbparse.inference.search.linear import BestTrees
 from bbparse.models.configuration import Configuration
 from bbparse.models.factors.family import FactorFamily, alive_factors
 from bbparse.models.factors.table import FactorTable
@@ -44,8 +46,9 @@ from bbparse.treebank.sentence import MAX_WORDS
 
 # Most candidate parts of a sentence; more would endanger the memory (24 bytes each and more).
 MAX_PARTS = 60_000_000
-#: Counts of a search that ends with its first tree.
-_AT_ROOT = {"nodes": 1, "dp_calls": 1, "trees_tried": 1, "closed_at_root": 1, "dp_work": 1.0}
+
+LabelledTree = tuple[Sentence, list[int], list[str]]
+"""A sentence, its heads and its labels."""
 
 
 def with_arcs_of(arc_head: Ints, arc_mod: Ints, heads: Ints) -> Pairs:
@@ -139,7 +142,7 @@ class ProblemMaker:
         """Return the view of a scored sentence and its candidate arcs, or some of them."""
         arcs, labels = (scored.problem.arc_head[some], scored.problem.arc_mod[some]), None
         if scored.scores is not None and self.label_names:
-            labels = 1 + scored.scores.label_scores(*arcs).argmax(axis=1).astype(np.int32)
+            labels = scored.scores.label_numbers(*arcs)
         return FactorView(scored.sentence, *arcs, scored.values, labels, self.label_names)
 
     @property
@@ -152,7 +155,8 @@ class ProblemMaker:
         if self.network is None:
             return None
         vectors = None if self.embeddings is None else self.embeddings(sentences)
-        return self.network(values, vectors, [likely_tags_of(s) for s in sentences])
+        tags = [None if s.likely_tags is None else likely_tags_of(s) for s in sentences]
+        return self.network(values, vectors, tags)
 
     def _candidates(
         self,
@@ -216,35 +220,25 @@ class ScoredBatch(Sequence[Scored]):
         scores = None if self.scores is None else self.scores.of_sentence(i)
         return Scored(sentence, encoded, problem, scores)
 
-    def decoded(self, labelled: bool) -> Iterator[tuple[Solution, list[list[str]]] | None]:
-        """Yield the best trees and their labels, found all at once; None if a search has to.
+    def decoded(self, labelled: bool) -> tuple[BestTrees, list[LabelledTree]]:
+        """Find the best trees and their labels, all at once; not all may be settled.
 
         They are those of the charts of a network's scores, projective and without factors.
         """
         linear, scores = cast(ScoredArcs, self.linear), cast(BatchScores, self.scores)
         ptr = np.append(0, np.cumsum(linear.n_words))
-        found = linear.best_trees(self.kind[1])
-        heads, proved = np.insert(found.heads, ptr[:-1], -1), np.ones(len(ptr), np.bool_)
-        labels: list[str] = []
+        found, labels = linear.best_trees(self.kind[1]), list[str]()
         if labelled:
             words = np.arange(1, ptr[-1] + 1) - np.repeat(ptr[:-1], linear.n_words)
             labels = scores.best_labels(BatchArcs(ptr, found.heads, words.astype(np.int32)))
-        rows = zip(*(column.tolist() for column in (ptr[:-1], ptr[1:], *found[2:])))
-        for i, (a, b, score, edges, is_settled) in enumerate(rows):
-            if not is_settled:
-                yield None
-                continue
-            one, stats = slice(i, i + 1), {**_AT_ROOT, "edges": edges, "upper_bound": score}
-            trees = heads[np.newaxis, a + i : b + i + 1], found.arcs[np.newaxis, a:b]
-            best = found.scores[one]
-            solution = Solution(*trees, best, best, proved[one], "optimal", stats)
-            yield solution, [labels[a:b]] if labels else []
+        heads, rows = found.heads.tolist(), zip(self.sentences, pairwise(ptr.tolist()))
+        return found, [(sentence, heads[a:b], labels[a:b]) for sentence, (a, b) in rows]
 
     def _views(self) -> list[FactorView]:
         """Return the views of all sentences, which have copies of the arcs."""
         names, labels, ptr = self.maker.label_names, None, self.arcs.ptr
         if self.scores is not None and names:
-            labels = 1 + self.scores.label_scores(self.arcs).argmax(axis=1).astype(np.int32)
+            labels = self.scores.label_numbers(self.arcs)
         return [
             FactorView(
                 sentence,

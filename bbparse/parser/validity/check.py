@@ -84,8 +84,6 @@ class RuledSentence:
         faults: list[Fault] = []
         of_kind = table.of_kind
         across = of_kind["inside"], 0 if projective else of_kind["crossing"]
-        if not self._are_suspect(heads, arcs, across[0] | across[1]):
-            return faults
         found = chain(self._near(heads, arcs), self._across(heads, arcs, *across))
         for hits, first, *others in found:
             for e in ones(hits):
@@ -97,21 +95,6 @@ class RuledSentence:
                     word = heads[first - 1] if reported_at == "head" else modifier
                     faults.append(Fault(rule.name, word, (first, *others), e))
         return faults
-
-    def _are_suspect(self, heads: Sequence[int], arcs: Sequence[int], across: int) -> bool:
-        """Return False if no entry can be broken, as in most trees; a quick test."""
-        size, of_kind = self.rules.size, self.rules.of_kind
-        always, below, beside = of_kind[""] | across, of_kind["below"], of_kind["beside"]
-        firsts, seconds = [0] * len(arcs), [0] * len(arcs)  # by head: those of its modifiers
-        for head, bits in zip(heads, arcs[1:]):
-            if bits:
-                second = bits >> size
-                near = second & firsts[head] | bits & seconds[head]
-                if bits & always or arcs[head] & second & below or near & beside:
-                    return True
-                firsts[head] |= bits
-                seconds[head] |= second
-        return False
 
     def _near(self, heads: Sequence[int], arcs: Sequence[int]) -> Iterator[tuple[int, ...]]:
         """Yield entries about one arc, and about arcs that share a word, with their words."""

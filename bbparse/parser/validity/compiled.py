@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain, islice, product, repeat, starmap
+from itertools import chain, product, repeat, starmap
+from operator import attrgetter
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bbparse.parser.validity.conditions import KINDS, ArcCondition, Rule, Test
 from bbparse.treebank import Sentence
 from bbparse.treebank.sentence import miscs
 
-#: UPOS, XPOS, form, lemma, FEATS and MISC of the artificial root, which precedes the first word.
-_ROOT = ("ROOT",) * 6
+#: Name of a column in conditions → its name in `Sentence`.
+_COLUMNS = {"upos": "upos", "feats": "feats", "xpos": "xpos", "form": "forms", "lemma": "lemmas"}
+#: All values of the artificial root, which precedes the first word.
+_ROOT = "ROOT"
 
 
 class WordBits(NamedTuple):
@@ -67,9 +73,9 @@ class CompiledRules:
         for bit, condition in conditions:
             for test in condition.tests:
                 self._tests[test.attribute].append((bit, test))
-        columns = {test.attribute.partition(".")[2] for test in tests}
-        with_pos = columns | {"upos", "feats"} if "pos" in columns else columns
-        self._reads = [name in with_pos for name in ("upos", "xpos", "form", "lemma", "feats")]
+        columns = {"upos", "feats", *(test.attribute.partition(".")[2] for test in tests)}
+        self._names = [name for name in _COLUMNS if name in columns]
+        self._columns = attrgetter(*(_COLUMNS[name] for name in self._names))
         self._misc = {v for test in tests if test.attribute.endswith(".misc") for v in test.values}
         cached = lru_cache(50_000)  # the number of forms and MISC is unlimited
         self._items, self._of_word = cached(self._items_of), cached(self._bits_of_word)
@@ -78,6 +84,10 @@ class CompiledRules:
             lambda label: self._bits_of({"label": (label, label.partition(":")[0])})
         )
         self._allowed = cached(self._allowed_by)
+        self._word_bytes = cached(
+            lambda word: b"".join(map(self._as_bytes, self._bits_of_word(word)))
+        )
+        self._label_bytes = cached(lambda label: self._as_bytes(self.of_label(label)))
         #: Conditions that can hold for modifiers to the left and to the right.
         self.left = self._bits_of({"side": ("left",)})
         self.right = self._bits_of({"side": ("right",)})
@@ -103,33 +113,67 @@ class CompiledRules:
 
     def of_words(self, sentence: Sentence) -> list[WordBits]:
         """Return the conditions that each word may fulfil, the root first."""
-        columns = [sentence.upos, sentence.xpos, sentence.forms, sentence.lemmas, sentence.feats]
-        read = [column if is_read else repeat("") for column, is_read in zip(columns, self._reads)]
-        items: Iterable[str] = repeat("")
-        if self._misc:
-            items = map(self._items, miscs(sentence))
-        keys = chain([_ROOT], islice(zip(*read, items), len(sentence.forms)))
-        return [*map(self._of_word, keys)]
+        items = map(self._items, miscs(sentence) if self._misc else repeat(""))
+        root = (_ROOT,) * (len(self._names) + 1)
+        return [*map(self._of_word, chain([root], zip(*self._columns(sentence), items)))]
 
     def _items_of(self, misc: str) -> str:
         """Return the items of MISC that conditions name; others would make words hard to cache."""
         return "|".join([item for item in misc.rstrip("\r").split("|") if item in self._misc])
 
     def _bits_of_word(self, word: tuple[str, ...]) -> WordBits:
-        """Return the conditions that a word with these columns may fulfil."""
-        upos, xpos, form, lemma, feats, misc = word
+        """Return the conditions that a word may fulfil: its columns, and MISC if it is known."""
+        columns = dict[str, tuple[str, ...]](zip(self._names, zip(word)))
+        (upos,), (feats,) = columns["upos"], columns["feats"]
         external = [value for value in feats.split("|") if value.startswith("ExtPos=")]
-        columns = {
-            "upos": (upos,),
-            "pos": (external[0].partition("=")[2] if external else upos,),
-            "xpos": (xpos,),
-            "form": (form,),
-            "lemma": (lemma,),
-            "feats": tuple(feats.split("|")),
-            "misc": tuple(misc.split("|")),
-        }
+        columns["pos"] = (external[0].partition("=")[2] if external else upos,)
+        columns["feats"] = tuple(feats.split("|"))
+        for misc in word[len(self._names) :]:
+            columns["misc"] = tuple(misc.split("|"))
         head, mod = (
             self._bits_of({f"{role}.{name}": values for name, values in columns.items()})
             for role in ("head", "mod")
         )
         return WordBits(head, mod)
+
+    def _as_bytes(self, bits: int) -> bytes:
+        """Return conditions on a first arc and on a second one, in whole numbers of 64 bits."""
+        parts, width = (bits, bits >> self.size), -(-self.size // 64) * 8
+        return b"".join([(own & (1 << self.size) - 1).to_bytes(width, "little") for own in parts])
+
+    def suspects(self, trees: Sequence[tuple[Sentence, list[int], list[str]]]) -> list[int]:
+        """Return the numbers of those of some projective trees that may break a rule.
+
+        This is a quick test of all words at once, without MISC and exceptions.
+        """
+        words: list[tuple[str, ...]] = []
+        labels, rows, starts = list[str](), list[int](), list[int]()
+        for sentence, tree, names in trees:
+            starts.append(len(words))
+            words.append((_ROOT,) * len(self._names))
+            words += zip(*self._columns(sentence))
+            labels += ("", *names)
+            rows += (starts[-1], *map(starts[-1].__add__, tree))
+        heads, count = np.array(rows), len(rows)
+
+        def flags(parts: Iterable[bytes], *shape: int) -> NDArray[np.uint64]:
+            return np.frombuffer(b"".join(parts), np.uint64).reshape(*shape, 2, -1)
+
+        of_words = flags(map(self._word_bytes, words), count, 2)
+        arcs = of_words[heads, 0] & of_words[:, 1] & flags(map(self._label_bytes, labels), count)
+        left, right = flags(map(self._as_bytes, (self.left, self.right)), 2)
+        arcs &= np.where((np.arange(count) < heads)[:, None, None], left, right)
+        arcs[starts] = 0
+        alone, inside, *others = (self.of_kind[kind] for kind in ("", "inside", "below", "beside"))
+        always, below, beside = flags(map(self._as_bytes, (alone | inside, *others)), 3)[:, 0]
+        first, second = arcs[:, 0], arcs[:, 1]
+        is_hit = (first & always | first[heads] & second & below).any(axis=1)
+        near = np.flatnonzero(((first | second) & beside).any(axis=1))
+        near = near[np.argsort(heads[near], kind="stable")]
+        for step in range(1, len(near)):
+            pairs = np.stack([near[:-step], near[step:]])
+            a, b = pairs[:, heads[pairs[0]] == heads[pairs[1]]]
+            if not len(a):
+                break
+            is_hit[b] |= ((first[a] & second[b] | second[a] & first[b]) & beside).any(axis=1)
+        return [*{*(np.searchsorted(starts, np.flatnonzero(is_hit), side="right") - 1).tolist()}]

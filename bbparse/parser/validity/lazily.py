@@ -50,10 +50,15 @@ class ValidTrees(NamedTuple):
     #: Different trees, in arcs of the original problem. Scores are those of labelled trees,
     #: without the costs of broken rules.
     solution: Solution
-    labels: list[list[str]]  #: Label of each word, by tree.
-    #: Faults by tree; empty lists, unless no tree keeps all rules or a limit was reached.
+    #: Label of each word, by tree; no lists if the model has no labels.
+    labels: list[list[str]]
+    #: Faults by tree; empty lists, unless no tree keeps all rules or a limit was reached. No lists
+    #: if there are no rules.
     faults: list[list[Fault]]
-    rounds: int  #: Number of times that the problem was solved.
+
+    def first(self, count: int) -> ValidTrees:
+        """Return the first trees, see `Solution.first`."""
+        return ValidTrees(self.solution.first(count), self.labels[:count], self.faults[:count])
 
 
 def solve_valid(
@@ -116,10 +121,11 @@ def solve_valid(
     unruled = [bool(faults) for faults in faults_of] if possible else [len(constraints) > n_known]
     unproved = np.logical_or.accumulate(np.array(unruled, np.bool_))
     base = split.base[result.arcs].astype(np.int32)
-    solution = replace(result, proved=result.proved & ~unproved, arcs=base)
+    stats = {**result.stats, "rounds": rounds}  # number of times that the problem was solved
+    solution = replace(result, proved=result.proved & ~unproved, arcs=base, stats=stats)
     if not possible and len(result):
         solution = _without_penalty(solution, result.arcs[0], restricted, split.problem, hides)
-    return ValidTrees(solution, labels, faults_of, rounds)
+    return ValidTrees(solution, labels, faults_of)
 
 
 def _enough(problem: Problem, arcs: Ints, paid: float) -> tuple[float, bool]:

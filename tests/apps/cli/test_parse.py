@@ -13,11 +13,13 @@ from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from bbparse.parser import batch
 from bbparse.parser.parse import Parse
-from bbparse.parser.parser import Parser, ScoredTree
+from bbparse.parser.parser import Parser
 from bbparse.runtime import pool
 from bbparse.runtime.pool import CAN_FORK
 from bbparse.treebank import evaluate, read_conllu, sections
@@ -226,14 +228,14 @@ if CAN_FORK:
     def test_a_worker_that_is_killed_is_told_in_one_line(
         run: Run, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        here, trees = os.getpid(), Parse.trees.fget
+        here, parse = os.getpid(), batch.parse_batch
 
-        def deadly(found: Parse) -> list[ScoredTree]:
+        def deadly(*args: Any, **how: Any) -> list[Parse]:
             if os.getpid() != here:
                 os.kill(os.getpid(), signal.SIGKILL)
-            return trees(found)
+            return parse(*args, **how)
 
-        monkeypatch.setattr(Parse, "trees", property(deadly))
+        monkeypatch.setattr(batch, "parse_batch", deadly)
         monkeypatch.setattr(sections, "SECTION_WORDS", 40)
         output = tmp_path / "out.conllu"
         done = run("parse", toy.TRAIN, "--model", model, "-o", output, "--threads", "2")

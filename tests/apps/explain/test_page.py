@@ -15,7 +15,8 @@ from bbparse.apps.explain.explanation import Explanation, arc_gaps
 from bbparse.apps.explain.terms import part_terms
 from bbparse.apps.explain.trace import trace_search
 from bbparse.inference.solve import solve
-from bbparse.parser.parse import Parse
+from bbparse.parser.parse import trees_of
+from bbparse.parser.validity.lazily import ValidTrees
 from bbparse.runtime.errors import counted
 from bbparse.treebank import Sentence
 from tests import toy
@@ -164,7 +165,7 @@ def _explanation_of(problem: Any, node_limit: int | None = None) -> Explanation:
         sentence,
         problem,
         solution,
-        Parse(sentence, solution, []).trees,
+        trees_of(sentence, ValidTrees(solution, [], [])),
         [part_terms(problem, arcs) for arcs in solution.arcs],
         arc_gaps(problem, solution.arcs[0], score, node_limit=node_limit),
         trace_search(problem, node_limit=node_limit),

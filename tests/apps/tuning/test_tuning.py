@@ -25,8 +25,8 @@ def test_agrees_with_the_parser() -> None:
         tally = Tally()
         calls = []
         for found in parser.parse_all(sentences, prune=setting.prune):
-            tally.add(found.sentence, found.solution.heads[0, 1:].tolist(), found.labels[0])
-            calls.append(found.solution.stats.get("dp_calls", 0))
+            tally.add(found.sentence, found.trees[0].heads, found.trees[0].labels)
+            calls.append(found.stats.get("dp_calls", 0))
         assert setting.scores == tally.scores()
         assert setting.per_sentence[:, 1].tolist() == calls
         assert setting.figures["dp_calls"] == pytest.approx(np.mean(calls))

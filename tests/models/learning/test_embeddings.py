@@ -77,13 +77,13 @@ def test_networks_have_the_same_mean_in_memory_and_in_a_file(vectors: Path, tmp_
     whole = Parser.train(TRAIN, DEV, config, factors=(), embeddings=embeddings)
     whole.save(tmp_path / "two.model")
     again = Parser.load(tmp_path / "two.model")
-    assert [p.solution.scores[0] for p in whole.parse_all(DEV)] == [
-        p.solution.scores[0] for p in again.parse_all(DEV)
+    assert [p.trees[0].score for p in whole.parse_all(DEV)] == [
+        p.trees[0].score for p in again.parse_all(DEV)
     ]
     (one, two), maker = whole.model.maker.network.members, whole.model.maker
     joined = replace(whole.model, maker=replace(maker, network=one.with_others([two])))
-    assert [p.solution.scores[0] for p in Parser(joined).parse_all(DEV)] == [
-        p.solution.scores[0] for p in again.parse_all(DEV)
+    assert [p.trees[0].score for p in Parser(joined).parse_all(DEV)] == [
+        p.trees[0].score for p in again.parse_all(DEV)
     ]
 
 
@@ -99,8 +99,8 @@ def test_a_loaded_model_parses_the_same(parser: Parser, tmp_path: Path) -> None:
         ]
     card = again.card
     assert card["embeddings"]["name"] == "letters.vec" and card["embeddings"]["license"] == "CC0"
-    assert [p.solution.scores[0] for p in again.parse_all(DEV, threads=2)] == [
-        p.solution.scores[0] for p in parser.parse_all(DEV)
+    assert [p.trees[0].score for p in again.parse_all(DEV, threads=2)] == [
+        p.trees[0].score for p in parser.parse_all(DEV)
     ]
 
 

@@ -106,7 +106,7 @@ def check_one(seed: int) -> str:
             rows = [table[base.arc_head[a], m] for m, a in enumerate(arcs.tolist(), start=1)]
             lost = sum(row[names.index(i)] - row.max() for row, i in zip(rows, labels))
             assert abs(score(tuple(arcs.tolist())) + lost - total) < 1e-9
-        return f"valid {got.rounds > 1} k={k}"
+        return f"valid {got.solution.stats['rounds'] > 1} k={k}"
     minus, total = wanted[0]
     assert len(got.faults[0]) == -minus
     np.testing.assert_allclose(got.solution.scores, [total], atol=1e-9)
@@ -152,3 +152,21 @@ def test_all_rules_at_once(first: int) -> None:
 def test_against_enumeration(first: int) -> None:
     for seed in range(first, first + 25):
         check_one(seed)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_trees_that_break_rules_are_suspects(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rules = sum((random_rules(rng) for _ in range(rng.choice((1, 40)))), Rules(()))
+    trees, expected = [], set()
+    for i in range(30):
+        n = int(rng.integers(1, 7))
+        sentence = Sentence.from_words(["w"] * n, upos=rng.choice(TAGS, n).tolist())
+        heads = [int(rng.choice([h for h in range(n + 1) if h != m])) for m in range(1, n + 1)]
+        trees.append((sentence, heads, rng.choice(NAMES, n).tolist()))
+        if RuledSentence(rules, sentence).faults(*trees[-1][1:], True):
+            expected.add(i)
+    suspects = rules.suspects(trees)
+    is_exact = all(not rule.unless and rule.kind != "inside" for rule in rules.rules)
+    assert len(suspects) == len({*suspects}) and expected <= {*suspects}
+    assert not is_exact or expected == {*suspects}
