@@ -103,7 +103,7 @@ def likely_lines(model: Model, parses: Sequence[Parse]) -> Iterator[str]:
     """Yield the comments with a teacher's probabilities for sentences; empty without a network."""
     sentences = [parse.sentence for parse in parses]
     trees = [np.array(parse.trees[0].heads, np.int32) for parse in parses]
-    scores = model.maker.scores(sentences, encode_all(sentences))
+    scores = model.maker.scores(sentences, encode_all(sentences, network=True))
     if scores is None:
         yield from [""] * len(parses)
         return

@@ -7,14 +7,14 @@ have different hashes. Rows are cached for each distinct (form, lemma, upos, xpo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import pairwise
+from typing import Any
 from unicodedata import normalize
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bbparse.runtime.arrays import Hashes, Longs
 from bbparse.treebank.sentence import Sentence, Word
@@ -81,39 +81,49 @@ def norm(text: str) -> str:
     return "".join(["0" if character.isdigit() else character for character in text])
 
 
-def attribute_values(form: str, lemma: str, upos: str, xpos: str, feats: str) -> dict[str, str]:
-    """Return the values of one word's attributes, in NFC, by the names in `ATTRIBUTES`."""
+def network_values(form: str, lemma: str, upos: str, xpos: str, feats: str) -> dict[str, str]:
+    """Return the values of the attributes that networks of parsers read, in NFC, by name."""
     form, lemma = normalize("NFC", form), normalize("NFC", lemma)
     lower = form.lower()
-    lemma = lower if lemma == "_" else lemma
     upos = xpos if upos == "_" else upos
     xpos = upos if xpos == "_" else xpos
-    selected = _selected(feats)
     return {
-        "form": form,
         "lower": lower,
-        "lemma": lemma,  # the word in lower case where there is none
-        "norm": norm(lemma.lower()),  # with digits made 0, addresses made one
+        "lemma": lower if lemma == "_" else lemma,  # the word in lower case where there is none
+        "suffix2": lower[-2:],
+        "suffix3": lower[-3:],
+        "prefix2": lower[:2],
+        "prefix3": lower[:3],
+        "shape": shape(form)[:8],  # pattern of capitals, letters and digits
         "upos": upos,  # UPOS; XPOS where there is none
         "xpos": xpos,  # XPOS; UPOS where there is none
-        "tag": f"{upos}|{xpos}",
-        "lexpos": f"{lower}|{upos}" if upos in CLOSED_CLASSES else xpos,
         "feats": feats,
+        "lexpos": f"{lower}|{upos}" if upos in CLOSED_CLASSES else xpos,
+    }
+
+
+def attribute_values(form: str, lemma: str, upos: str, xpos: str, feats: str) -> dict[str, str]:
+    """Return the values of one word's attributes, in NFC, by the names in `ATTRIBUTES`."""
+    known, form = network_values(form, lemma, upos, xpos, feats), normalize("NFC", form)
+    lower, lemma, upos, xpos = (known[name] for name in ("lower", "lemma", "upos", "xpos"))
+    selected = _selected(feats)
+    return {
+        **known,
+        "form": form,
+        "norm": norm(lemma.lower()),  # with digits made 0, addresses made one
+        "tag": f"{upos}|{xpos}",
         "morph": f"{upos}|{feats}",
         **selected,
         "extpos": selected.get("extpos", upos),  # of a fixed expression
         "prefix1": lower[:1],
-        "prefix2": lower[:2],
-        "prefix3": lower[:3],
         "suffix1": lower[-1:],
-        "suffix2": lower[-2:],
-        "suffix3": lower[-3:],
-        "shape": shape(form)[:8],  # pattern of capitals, letters and digits
         "length": str(min(len(form), 5)),  # five characters and more as one
     }
 
 
-#: Names of the attributes a template may use, in the order of the columns of `encode`.
+#: Names of the attributes a template may use, in the order of the columns of `encode`: first those
+#: that networks read.
+NETWORK_ATTRIBUTES: tuple[str, ...] = tuple(network_values(*"_____"))
 ATTRIBUTES: tuple[str, ...] = tuple(attribute_values(*"_____"))
 
 
@@ -152,14 +162,20 @@ _BEFORE = (*(f"\tbefore-{k}" for k in range(PAD, 0, -1)), "\troot")
 _AFTER = tuple(f"\tafter+{k}" for k in range(1, PAD + 1))
 
 
-@lru_cache(100_000)  # the limit keeps an endless stream of text from filling the memory
-def _row(key: Word | str) -> NDArray[np.uint64]:
-    if isinstance(key, str):  # padding
-        return np.array(row_of((name, key) for name in ATTRIBUTES), np.uint64)
-    return np.array(row_of(attribute_values(*key).items()), np.uint64)
+def _rows_of(values: Callable[..., dict[str, str]]) -> Callable[[Any], Hashes]:
+    """Return a function from a word, or the key of padding, to the hashes of its values."""
+
+    def row(key: Word | str) -> Hashes:
+        named = dict.fromkeys(values(*"_____"), key) if isinstance(key, str) else values(*key)
+        return np.array(row_of(named.items()), np.uint64)
+
+    return lru_cache(100_000)(row)  # the limit keeps a stream of text from filling the memory
 
 
-def encode(sentence: Sentence) -> NDArray[np.uint64]:
+_row, _network_row = map(_rows_of, (attribute_values, network_values))
+
+
+def encode(sentence: Sentence) -> Hashes:
     """Return a sentence as uint64[n_words + 1 + 2 * PAD, len(ATTRIBUTES)].
 
     The array is C-contiguous and writable. Row PAD is the root and row PAD + i word i. The rows
@@ -168,14 +184,19 @@ def encode(sentence: Sentence) -> NDArray[np.uint64]:
     return encode_all([sentence])[0]
 
 
-def encode_all(sentences: Iterable[Sentence]) -> list[NDArray[np.uint64]]:
-    """Return each sentence of a batch as a part of one array; see `encode`."""
-    rows: list[NDArray[np.uint64]] = []
+def encode_all(sentences: Iterable[Sentence], network: bool = False) -> list[Hashes]:
+    """Return each sentence of a batch as a part of one array; see `encode`.
+
+    For a `network`, there are only the columns of `NETWORK_ATTRIBUTES`.
+    """
+    row_of_word = _network_row if network else _row
+    rows: list[Hashes] = []
     ends = [0]
     for sentence in sentences:
-        rows += map(_row, (*_BEFORE, *sentence.words, *_AFTER))
+        rows += map(row_of_word, (*_BEFORE, *sentence.words, *_AFTER))
         ends.append(len(rows))
-    encoded = np.concatenate(rows or [np.empty(0, np.uint64)]).reshape(-1, len(ATTRIBUTES))
+    width = len(NETWORK_ATTRIBUTES if network else ATTRIBUTES)
+    encoded = np.concatenate(rows or [np.empty(0, np.uint64)]).reshape(-1, width)
     return [encoded[a:b] for a, b in pairwise(ends)]
 
 

@@ -46,27 +46,14 @@ from bbparse.runtime.archive import Fields, reading_part
 from bbparse.runtime.arrays import Float32s, Float64s, Hashes, Ints, Longs
 from bbparse.runtime.errors import ModelError
 from bbparse.treebank import Sentence
-from bbparse.treebank.encode import ATTRIBUTES, PAD
+from bbparse.treebank.encode import NETWORK_ATTRIBUTES, PAD
 from bbparse.treebank.likely_tags import LikelyTags, TagNames
 from bbparse.treebank.sections import SECTION_WORDS
 
-#: Attributes whose vectors are summed for a word. The first ones describe the word rather than its
-#: tags; training drops them together, so that it meets unknown words.
-WORD_ATTRIBUTES = (
-    "lower",
-    "lemma",
-    "suffix2",
-    "suffix3",
-    "prefix2",
-    "prefix3",
-    "shape",
-    "upos",
-    "xpos",
-    "feats",
-    "lexpos",
-)
+#: The first attributes describe a word rather than its tags; training drops them together, so that
+#: it meets unknown words.
 N_LEXICAL = 7
-_SOFT_COLUMNS = np.array([WORD_ATTRIBUTES.index(name) for name in SOFT], np.int64)
+_SOFT_COLUMNS = np.array([NETWORK_ATTRIBUTES.index(name) for name in SOFT], np.int64)
 # Limit of the scores of a batch: those of a sound network are far smaller.
 _LARGEST = 1e12
 
@@ -79,7 +66,7 @@ class ArcNetwork(SequenceNetwork):
     """
 
     NAME = "arcs"
-    COLUMNS = np.array([ATTRIBUTES.index(name) for name in WORD_ATTRIBUTES], np.int64)
+    COLUMNS = np.arange(len(NETWORK_ATTRIBUTES))
     #: Lengths of the vectors of words as endpoints: for the products and the sums of arcs, for
     #: parts, and for labels.
     SIZES: ClassVar[tuple[str, ...]] = (

@@ -106,7 +106,7 @@ class ProblemMaker:
                     f"{sentence.place()}: {sentence.n_words:,} words, expected at most"
                     f" {MAX_WORDS:,}: split the sentence, or leave such ones out (--skip-invalid)"
                 )
-        values = encode_all(sentences)
+        values = encode_all(sentences, self.is_network)
         scores = self.scores(sentences, values)
         arcs = self._candidates(values, scores, prune, margin)
         if any(given):
@@ -143,7 +143,13 @@ class ProblemMaker:
         arcs, labels = (scored.problem.arc_head[some], scored.problem.arc_mod[some]), None
         if scored.scores is not None and self.label_names:
             labels = scored.scores.label_numbers(*arcs)
-        return FactorView(scored.sentence, *arcs, scored.values, labels, self.label_names)
+        values = None if self.is_network else scored.values
+        return FactorView(scored.sentence, *arcs, values, labels, self.label_names)
+
+    @property
+    def is_network(self) -> bool:
+        """True if a network alone scores sentences, which reads few attributes of words."""
+        return self.network is not None and not self.families
 
     @property
     def label_names(self) -> Sequence[str]:

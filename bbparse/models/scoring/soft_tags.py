@@ -21,7 +21,7 @@ from bbparse.runtime.errors import TreebankError
 from bbparse.runtime.jit import kernel
 from bbparse.runtime.options import check_type
 from bbparse.treebank import Sentence
-from bbparse.treebank.encode import PAD, attribute_values, row_of
+from bbparse.treebank.encode import PAD, network_values, row_of
 from bbparse.treebank.likely_tags import Likely, LikelyTags, TagNames
 
 #: The attributes whose vectors become means: the first two of a tag, the last of FEATS.
@@ -108,5 +108,5 @@ def _encoded(names: TagNames) -> list[Hashes]:
 def _hashes(attributes: Sequence[str], text: str) -> list[int]:
     """Return the hashes of a tag's attributes: of UPOS, tab, XPOS, or of FEATS."""
     upos, _, xpos = text.partition("\t")
-    values = attribute_values("", "", upos, xpos, text)
+    values = network_values("", "", upos, xpos, text)
     return row_of((name, values[name]) for name in attributes)
