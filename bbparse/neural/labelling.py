@@ -23,8 +23,10 @@ from bbparse.neural.ragged import Ragged
 from bbparse.neural.sequence import (
     Dropout,
     SequenceNetwork,
+    Vectors,
     dropout,
     in_sentence,
+    joined_vectors,
     known_rows,
     mean_of,
     sums_of_words,
@@ -92,7 +94,7 @@ class LabelNetwork(SequenceNetwork):
         return self.labels[begin : begin + self.counts[kind]]
 
     def scores(
-        self, values: Sequence[Hashes], vectors: Sequence[Float32s] | None = None
+        self, values: Sequence[Hashes], vectors: Sequence[Vectors] | None = None
     ) -> list[list[Float32s]]:
         """Score a batch of encoded sequences: for each a float32[n, labels] for each kind.
 
@@ -101,7 +103,7 @@ class LabelNetwork(SequenceNetwork):
         if not values:
             return []
         batch = Ragged.of([len(encoded) - 2 * PAD for encoded in values])
-        joined = None if vectors is None else np.concatenate(vectors)
+        joined = None if vectors is None else joined_vectors(vectors)
         rows = self.rows(values)
         all_scores = []
         for member in self.members:
@@ -179,7 +181,7 @@ class LabelLearner:
         )
 
     def loss(
-        self, chosen: Sequence[int], vectors: Sequence[Float32s] | None = None, noisy: bool = True
+        self, chosen: Sequence[int], vectors: Sequence[Vectors] | None = None, noisy: bool = True
     ) -> tuple[Longs, float]:
         """Add the gradients of a batch; return the rows of its elements and its mean loss."""
         settings, learner = self.settings, self.learner
@@ -188,7 +190,7 @@ class LabelLearner:
         rows = np.concatenate([self.rows[i] for i in chosen]).astype(np.int64)
         gold = joined([self.gold[i] for i in chosen])
         element, kind_of = np.divmod(owners(gold), len(self.bounds))
-        states = None if vectors is None else np.concatenate(vectors)
+        states = None if vectors is None else joined_vectors(vectors)
         if noise is not None:
             rates = settings.attribute_dropout, settings.unknown
             noise.hide(rows, states, *rates, self.network.N_LEXICAL)
@@ -211,7 +213,7 @@ class LabelLearner:
         self,
         keys: Hashes,
         names: Sequence[str],
-        vectors: tuple[int, Callable[[Sequence[int]], Sequence[Float32s]]] | None,
+        vectors: tuple[int, Callable[[Sequence[int]], Sequence[Vectors]]] | None,
         n_gold: int,
     ) -> LabelNetwork:
         """Train on sequences, of which the first are gold, and keep the labels with these names."""
@@ -245,7 +247,7 @@ def train_labels(  # noqa: PLR0913 – data of two kinds
     gold: Sequence[Likely],
     settings: LabelSettings,
     seed: int,
-    vectors: tuple[int, Callable[[Sequence[int]], Sequence[Float32s]]] | None = None,
+    vectors: tuple[int, Callable[[Sequence[int]], Sequence[Vectors]]] | None = None,
     n_kinds: int | None = None,
     silver: Callable[[], Iterable[tuple[Hashes, Likely]]] = tuple,
 ) -> N:

@@ -17,6 +17,8 @@ from bbparse.neural.sequence import (
     QUANTUM,
     Dropout,
     SequenceNetwork,
+    Shared,
+    Vectors,
     byte_matrices,
     keep_freed_memory,
 )
@@ -103,9 +105,13 @@ class NetworkLearner:
         self.noise = Dropout(random)
         self._clock = 0
 
-    def add_words(self, rows: Longs, d_words: Float32s, embeddings: Float32s | None) -> None:
+    def add_words(self, rows: Longs, d_words: Float32s, embeddings: Vectors | None) -> None:
         """Add the gradients of the input of `bbparse.neural.sequence.sums_of_words`."""
-        if embeddings is not None:
+        if isinstance(embeddings, Shared):
+            d_rows = np.zeros((len(embeddings.rows), d_words.shape[1]), np.float32)
+            add_to_rows(embeddings.row_of[:, np.newaxis], d_words, d_rows)
+            self.weights.gradients["embeddings_w"][...] += product(embeddings.rows.T, d_rows)
+        elif embeddings is not None:
             self.weights.gradients["embeddings_w"][...] += product(embeddings.T, d_words)
         add_to_rows(rows, d_words, self.vectors.gradient)
 

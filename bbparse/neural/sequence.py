@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from typing import Any, ClassVar, Self, TypeVar
+from itertools import accumulate
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +56,30 @@ def keep_freed_memory() -> None:
     np.empty(_KEPT, np.uint8)
 
 
+class Shared(NamedTuple):
+    """Pretrained vectors that elements share: rows, and the row of each element.
+
+    The last row is 0, for elements without a vector, which have row -1.
+    """
+
+    rows: Float32s
+    row_of: Longs
+
+
+#: Pretrained vectors of elements: a row for each, or rows that some share.
+Vectors = Float32s | Shared
+
+
+def joined_vectors(parts: Sequence[Vectors]) -> Vectors:
+    """Join the pretrained vectors of the sequences of a batch."""
+    shared = [part for part in parts if isinstance(part, Shared)]
+    if not shared:
+        return np.concatenate([part for part in parts if not isinstance(part, Shared)])
+    first = accumulate((len(part.rows) for part in shared), initial=0)
+    row_of = [np.where(part.row_of < 0, -1, part.row_of + at) for part, at in zip(shared, first)]
+    return Shared(np.concatenate([part.rows for part in shared]), np.concatenate(row_of))
+
+
 class Dropout:
     """Dropout masks from random numbers that are drawn once; each mask starts at another offset."""
 
@@ -79,7 +104,7 @@ class Dropout:
     def hide(
         self,
         rows: Longs,
-        vectors: Float32s | None,
+        vectors: Vectors | None,
         attribute_rate: float,
         word_rate: float,
         n_lexical: int,
@@ -91,7 +116,9 @@ class Dropout:
         rows[~self.kept(rows.shape, attribute_rate)] = -1
         unknown = ~self.kept((len(rows),), word_rate)
         rows[unknown, :n_lexical] = -1
-        if vectors is not None:
+        if isinstance(vectors, Shared):
+            vectors.row_of[unknown] = -1
+        elif vectors is not None:
             vectors[unknown] = 0.0
 
 
@@ -313,13 +340,15 @@ def in_sentence(
 
 
 def sums_of_words(
-    w: Weights, rows: Longs, vectors: NDArray[Any], embeddings: Float32s | None
+    w: Weights, rows: Longs, vectors: NDArray[Any], embeddings: Vectors | None
 ) -> Float32s:
     """Sum the vectors of words, int8 (in steps of `QUANTUM`) or float32, and pretrained ones."""
     words = np.empty((len(rows), vectors.shape[1]), np.float32)
     unit = np.float32(QUANTUM if vectors.dtype == np.int8 else 1.0)
     layers.sum_rows(rows, vectors, unit, words)
-    if embeddings is not None:
+    if isinstance(embeddings, Shared):
+        words += product(embeddings.rows, w.values["embeddings_w"])[embeddings.row_of]
+    elif embeddings is not None:
         words += product(embeddings, w.values["embeddings_w"])
     return words
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from bbparse.neural.embeddings import Embeddings, EncoderStates
 from bbparse.neural.labelling import LabelNetwork
 from bbparse.neural.ragged import grouped
+from bbparse.neural.sequence import Shared
 from bbparse.runtime.archive import Fields, Rule, reading_part
 from bbparse.runtime.arrays import Float32s, Hashes
 from bbparse.runtime.errors import ModelError
@@ -202,7 +203,7 @@ class Tokenizer:
         found = self.embeddings.of_characters(texts)
         return self.network.scores(
             [with_pieces(encoded, places) for encoded, (_, places) in zip(values, found)],
-            [states[places[:, 0]] for states, places in found],
+            [Shared(states, places[:, 0]) for states, places in found],
         )
 
     def _tokens(self, text: str, kinds: NDArray[np.int64], scores: Float32s) -> list[Token]:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from bbparse.neural.embeddings import EncoderStates
 from bbparse.neural.labelling import LabelSettings, train_labels
+from bbparse.neural.sequence import Shared
 from bbparse.neural.targets import certain
-from bbparse.runtime.arrays import Float32s
 from bbparse.text.characters import Span, encode_characters, kinds_of, with_pieces
 from bbparse.text.raw import readings, treebanks
 from bbparse.text.tokenizer import (
@@ -123,8 +123,10 @@ def train_tokenizer(
         values = [with_pieces(encoded, places) for encoded, (_, places) in zip(values, found)]
         kind = PieceNetwork
 
-        def states_of(chosen: Sequence[int]) -> list[Float32s]:
-            return [states[places[:, 0]] for states, places in map(found.__getitem__, chosen)]
+        def states_of(chosen: Sequence[int]) -> list[Shared]:
+            return [
+                Shared(states, places[:, 0]) for states, places in map(found.__getitem__, chosen)
+            ]
 
         vectors = embeddings.width, states_of
     network = train_labels(
