@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bbparse.neural.embeddings import EncoderStates
 from bbparse.neural.labelling import LabelSettings, train_labels
+from bbparse.neural.ragged import grouped
 from bbparse.neural.sequence import Shared
 from bbparse.neural.targets import certain
 from bbparse.text.characters import Span, encode_characters, kinds_of, with_pieces
@@ -50,6 +51,8 @@ _MIN_FRACTION = 0.0003
 #: Maximum number of characters to train on: more of a large treebank would add little accuracy.
 _MAX_CHARACTERS = 1_200_000
 _BLOCK = 8
+#: Characters whose states are computed at once, as 32-bit numbers.
+_TOGETHER = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +122,18 @@ def train_tokenizer(
     values = [encode_characters(text.text) for text in texts]
     vectors, kind = None, CharacterNetwork
     if embeddings is not None:
-        found = embeddings.of_characters([text.text for text in texts])
+        found = [
+            (states.astype(np.float16), places)
+            for group in grouped((text.text for text in texts), len, _TOGETHER)
+            for states, places in embeddings.of_characters(group)
+        ]
         values = [with_pieces(encoded, places) for encoded, (_, places) in zip(values, found)]
         kind = PieceNetwork
 
         def states_of(chosen: Sequence[int]) -> list[Shared]:
             return [
-                Shared(states, places[:, 0]) for states, places in map(found.__getitem__, chosen)
+                Shared(states.astype(np.float32), places[:, 0])
+                for states, places in map(found.__getitem__, chosen)
             ]
 
         vectors = embeddings.width, states_of

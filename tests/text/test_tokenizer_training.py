@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+from os import getpid
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -99,12 +101,20 @@ def test_a_script_without_blanks() -> None:
     ]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", params=["Unigram", "WordPiece"])
 def states(
-    tmp_path_factory: pytest.TempPathFactory, weights: dict[str, np.ndarray]
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    weights: dict[str, np.ndarray],
 ) -> EncoderStates:
-    folder = tmp_path_factory.mktemp("unigram")
-    test_bert.write_encoder(folder, weights, test_unigram.tokenizer(), model_type="roberta")
+    folder = tmp_path_factory.mktemp("encoder")
+    if request.param == "Unigram":
+        test_bert.write_encoder(folder, weights, test_unigram.tokenizer(), model_type="roberta")
+    else:  # with pieces that need not be at the beginning of a word
+        renamed = {"the": "##en", "see": "##see"}
+        vocabulary = {renamed.get(piece, piece): i for i, piece in enumerate(test_bert.PIECES)}
+        model = {**test_bert.WORDPIECE["model"], "vocab": vocabulary}
+        test_bert.write_encoder(folder, weights, {**test_bert.WORDPIECE, "model": model})
     return fit_encoder(folder, made_of_pieces())
 
 
@@ -117,23 +127,27 @@ def made_of_pieces() -> list[Sentence]:
 def test_words_that_only_the_encoder_knows(states: EncoderStates) -> None:
     train = made_of_pieces()
     blind, seeing = (train_tokenizer(train, embeddings=source) for source in (None, states))
-    text = "xoingtsee"
+    text = "xingtosee"
     words = [words for found in tokenized(seeing, text) for words in found]
-    assert words == [("x",), ("o",), ("ing",), ("t",), ("see",)]
+    assert words == [("x",), ("ing",), ("t",), ("o",), ("see",)]
     assert [words for found in tokenized(blind, text) for words in found] != words
     again = train_tokenizer(train, embeddings=states)
     fields = seeing.to_fields()
     assert archive_bytes("again", again.to_fields()) == archive_bytes("again", fields)
-    texts = ["xseex", "enx " * 2000, " ", "\udc80ﬁ\u200bn", text, "中文", "x" * 30, "\x01"]
+    texts = ["xseex", "enx " * 2000, " ", "\udc80ﬁ\u200bn", text, "中文", "x" * 130, "\x01", "é"]
     alone = [next(seeing.paragraphs([each])) for each in texts]
     assert list(seeing.paragraphs(texts)) == alone
 
 
-def test_models_on_a_base(states: EncoderStates, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_with_an_encoder(states: EncoderStates, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bbparse.text.tokenizer_training._SETTINGS", toy.NETWORK)
-    for quick, expected in ((True, states), (False, None)):
-        found = train_text_models(made_of_pieces()[:8], 1, states, quick=quick).tokenizer
-        assert found is not None and found.embeddings is expected
+    foreign = EncoderStates(states.note, states._shift, encoder=SimpleNamespace(process=getpid()))
+    for source, expected in ((states, states), (foreign, None), (None, None)):
+        for quick in (True, False):
+            found = train_text_models(made_of_pieces()[:8], 1, source, quick=quick)
+            assert found.tokenizer is not None and found.tokenizer.embeddings is expected
+    with pytest.raises(EmbeddingsError, match=f"encoder {states.note['name']}: has no pieces"):
+        train_tokenizer(french()[:4], embeddings=foreign)
 
 
 def test_a_tokenizer_keeps_its_encoder(states: EncoderStates, tmp_path: Path) -> None:
@@ -150,13 +164,6 @@ def test_a_tokenizer_keeps_its_encoder(states: EncoderStates, tmp_path: Path) ->
     )
     with pytest.raises(ModelError, match="its tokenizer needs the states of an encoder"):
         Tokenizer.from_fields(fields, "here", vectors)
-
-
-def test_an_encoder_of_other_pieces(tmp_path: Path, weights: dict[str, np.ndarray]) -> None:
-    other = fit_encoder(test_bert.write_encoder(tmp_path, weights), french()[:4])
-    assert not other.reads_text
-    with pytest.raises(EmbeddingsError, match="its pieces are not those of text"):
-        train_tokenizer(french()[:4], embeddings=other)
 
 
 def test_strange_texts() -> None:

@@ -56,11 +56,11 @@ def train_text_models(
 ) -> TextModels:
     """Train a tokenizer and a tagger on a treebank, whose sentences are in text order.
 
-    With ``quick``, as for models on a base, each is one network that learns in fewer passes, and
-    the tokenizer sees states of the encoder if its pieces are those of text.
+    With ``quick``, as for models on a base, each is one network that learns in fewer passes. The
+    tokenizer sees states of an encoder that a model holds or has as its base.
     """
     few: dict[str, Any] = {"elements": FEW_ELEMENTS} if quick else {}
-    if quick and isinstance(embeddings, EncoderStates) and embeddings.reads_text:
+    if isinstance(embeddings, EncoderStates) and embeddings.reads_text:
         few["embeddings"] = embeddings
 
     def learn() -> Fields:

@@ -28,7 +28,6 @@ from bbparse.neural.embeddings.hugging_face import read_bert
 from bbparse.neural.embeddings.pieces import ForeignEncoder
 from bbparse.neural.embeddings.protocol import Embeddings, checked, checked_note
 from bbparse.neural.embeddings.transformer import Transformer
-from bbparse.neural.embeddings.unigram import UnigramPieces
 from bbparse.runtime.archive import Fields
 from bbparse.runtime.arrays import Float32s, Longs
 from bbparse.runtime.errors import EmbeddingsError
@@ -78,12 +77,11 @@ class EncoderStates(Embeddings):
     def of_characters(self, texts: Sequence[str]) -> list[tuple[Float32s, Longs]]:
         """Return standardised states of the pieces of each text, then a row of zeros.
 
-        With them come the places of its characters among the pieces: see
-        `neural.embeddings.unigram.UnigramPieces.of_characters`.
+        With them come the places of its characters among the pieces: see `Pieces.of_characters`.
         """
         encoder = self._loaded_encoder()
-        if not (isinstance(encoder, Bert) and isinstance(encoder.pieces, UnigramPieces)):
-            raise EmbeddingsError(f"encoder {self.note['name']}: its pieces are not those of text")
+        if not isinstance(encoder, Bert):
+            raise EmbeddingsError(f"encoder {self.note['name']}: has no pieces of text")
         ids, all_places = zip(*map(encoder.pieces.of_characters, texts))
         return [
             (np.pad(self._standardised(states), ((0, 1), (0, 0))), places)
@@ -123,8 +121,7 @@ class EncoderStates(Embeddings):
     @property
     def reads_text(self) -> bool:
         """True if its encoder has states of the pieces of text; see `of_characters`."""
-        encoder = self._loaded_encoder()
-        return isinstance(encoder, Bert) and isinstance(encoder.pieces, UnigramPieces)
+        return isinstance(self._loaded_encoder(), Bert)
 
     @property
     def held_encoder(self) -> Bert | None:

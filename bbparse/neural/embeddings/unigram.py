@@ -6,9 +6,8 @@ are those with the largest sum of log probabilities; what has no pieces is one u
 
 from __future__ import annotations
 
-import re
 from base64 import b64decode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -17,11 +16,10 @@ from numpy.typing import NDArray
 
 from bbparse.neural.embeddings.pieces import ForeignEncoder, Pieces, json_value, tokenizer_step
 from bbparse.runtime.archive import fits
-from bbparse.runtime.arrays import Float64s, Longs
+from bbparse.runtime.arrays import Float64s
 from bbparse.runtime.errors import EmbeddingsError
 
 _BLANK = "▁"
-_CHUNK = re.compile(r"\S+")
 #: An unknown character costs as much more than the rarest piece.
 _UNKNOWN_COST = 10.0
 
@@ -109,30 +107,18 @@ class UnigramPieces(Pieces):
             at = end
         return out.decode("utf-8", "replace")
 
-    def of_characters(self, text: str) -> tuple[list[int], Longs]:
-        """Return the ids of the pieces of a text, and which of them each character is in.
-
-        An int64[n, 3] has for each character the number of its piece, its place in there, and how
-        many characters the piece has; -1 for blanks and what else has no piece.
-        """
-        ids: list[int] = []
-        places = np.full((len(text), 3), -1)
-        for chunk in _CHUNK.finditer(text):
-            part, owners = _BLANK, [-1]
-            for i, character in enumerate(chunk.group(), start=chunk.start()):
-                new = self._of_character(character)
-                part += new
-                owners += [i] * len(new)
-            for start, end, piece in self._spans(part) if len(part) > 1 else ():
-                inside = dict.fromkeys(owners[max(1, start) : end])
-                for place, i in enumerate(inside):
-                    places[i] = len(ids), place, len(inside)
-                ids.append(piece)
-        return ids, places
+    def _parts_of_chunk(self, chunk: str) -> Iterator[tuple[str, list[int]]]:
+        part, owners = _BLANK, [-1]
+        for i, character in enumerate(chunk):
+            new = self._of_character(character)
+            part += new
+            owners += [i] * len(new)
+        if len(part) > 1:
+            yield part, owners
 
     def _of_part(self, part: str) -> list[int]:
         """Return the ids of the pieces of a part; several unknown ones are one."""
-        ids = [piece for *_, piece in self._spans(part)]
+        ids = super()._of_part(part)
         return [i for i, before in zip(ids, [None, *ids]) if not i == before == self.unknown]
 
     def _spans(self, part: str) -> list[tuple[int, int, int]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from bbparse.neural.embeddings.pieces import ForeignEncoder, Pieces, json_value, tokenizer_step
@@ -39,6 +40,7 @@ class WordPieces(Pieces):
         self.specials = ("[UNK]", *ends)
         super().__init__(pieces, lower=lower, strip=strip)
         self.lower, self.strip = lower, strip
+        self._of_character = lru_cache(1 << 16)(self._cleaned)
 
     @classmethod
     def read(cls, data: Mapping[str, Any]) -> WordPieces:
@@ -78,24 +80,28 @@ class WordPieces(Pieces):
         ]
 
     def _parts(self, word: str) -> Iterator[str]:
-        part = ""
-        for character in self._cleaned(word):
-            alone = _is_punctuation(character) or _is_chinese(character)
-            if alone or character == " ":
-                if part:
-                    yield part
-                part = ""
-                if alone:
-                    yield character
-            else:
-                part += character
-        if part:
-            yield part
+        return (part for part, _ in self._parts_of_chunk(word))
 
-    def _cleaned(self, word: str) -> str:
+    def _parts_of_chunk(self, chunk: str) -> Iterator[tuple[str, list[int]]]:
+        part, owners = "", list[int]()
+        for i, before in enumerate(chunk):
+            for character in self._of_character(before):
+                alone = _is_punctuation(character) or _is_chinese(character)
+                if part and (alone or character == " "):
+                    yield part, owners
+                    part, owners = "", []
+                if alone:
+                    yield character, [i]
+                elif character != " ":
+                    part += character
+                    owners.append(i)
+        if part:
+            yield part, owners
+
+    def _cleaned(self, text: str) -> str:
         kept = [
             " " if c.isspace() else c
-            for c in word
+            for c in text
             if c in "\t\n\r" or not (c in "\0\ufffd" or unicodedata.category(c) in _CONTROL)
         ]
         text = "".join(kept)
@@ -104,21 +110,21 @@ class WordPieces(Pieces):
             text = "".join([c for c in text if unicodedata.category(c) != "Mn"])
         return "".join([c.lower() for c in text]) if self.lower else text
 
-    def _of_part(self, part: str) -> list[int]:
+    def _spans(self, part: str) -> list[tuple[int, int, int]]:
         if len(part) > MAX_CHARACTERS:
-            return [self.unknown]
-        found, at = [], 0
+            return [(0, len(part), self.unknown)]
+        spans, at = [], 0
         while at < len(part):
             mark = "##" if at else ""
             for end in range(len(part), at, -1):
                 piece = self._ids.get(mark + part[at:end])
                 if piece is not None:
-                    found.append(piece)
+                    spans.append((at, end, piece))
                     at = end
                     break
             else:
-                return [self.unknown]
-        return found
+                return [(0, len(part), self.unknown)]
+        return spans
 
 
 def _is_punctuation(character: str) -> bool:

@@ -384,6 +384,17 @@ def test_pieces() -> None:
     assert of("Seeing") == ["see", "##ing"] and of("thé.") == ["the", "."]
     assert of("a\u00adb c") == ["a", "##b", "c"] and of("a中") == ["a", "[UNK]"]
     assert of("\u0000") == [] and of("a" * 101) == ["[UNK]"]
+
+    text = " SE\u0301Eing\x01 the. \u00adx中가" + "a" * 101
+    ids, places = pieces.of_characters(text)
+    assert ids == [i for part in text.split() for i in pieces.of_word(part)]
+    held = [
+        "".join(c for c, (k, *_) in zip(text, places.tolist()) if k == i) for i in range(len(ids))
+    ]
+    assert held == ["SEE", "ing", "the", ".", "x", "中", text[-102:]]
+    assert places[1:8].tolist() == [
+        [0, 0, 3], [0, 1, 3], [-1] * 3, [0, 2, 3], [1, 0, 3], [1, 1, 3], [1, 2, 3]
+    ]  # fmt: skip
     kept = [PIECES[i] for i in sorted({*pieces.necessary([]), PIECES.index("see")})]
     fewer = WordPieces(kept, lower=True, strip=True)
     assert [fewer.pieces[i] for i in fewer.of_word("seeing")] == ["see", "##i", "##n", "##g"]
