@@ -50,7 +50,8 @@ def steps_of(weights: Float32s) -> tuple[Float32s, Ints]:
     """
     fractions, exponents = np.frexp(np.abs(weights).max(axis=0, initial=0.0))
     exponents = exponents - WEIGHT_BITS - (fractions == 0.5)  # the largest may be rounded up to 64
-    return np.ldexp(weights, -exponents), exponents
+    # as np.ldexp(weights, -exponents), which takes six times as long
+    return (weights * np.ldexp(1.0, -exponents)).astype(np.float32), exponents
 
 
 def in_steps(weights: Float32s) -> tuple[NDArray[np.int8], NDArray[np.int8]] | None:

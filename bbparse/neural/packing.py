@@ -53,9 +53,9 @@ def unpacked(stored: NDArray[np.int8], shapes: Shapes) -> dict[str, Float32s]:
     for name, shape in shapes.items():
         if len(shape) == 2:
             steps, exponents = np.split(parts[name], [math.prod(shape)])
-            whole = steps.reshape(shape).astype(np.float32)
+            units = np.ldexp(1.0, exponents.astype(np.int32))
             with np.errstate(over="ignore"):  # infinite weights are refused with a better message
-                parameters[name] = np.ldexp(whole, exponents.astype(np.int32))
+                parameters[name] = (steps.reshape(shape) * units).astype(np.float32)
         else:
             parameters[name] = parts[name].view("<f2").astype(np.float32)
     return parameters
