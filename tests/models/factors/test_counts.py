@@ -94,6 +94,15 @@ def test_a_set_of_one_arc_is_no_factor() -> None:
     assert counts.members(0).tolist() == [1] and counts.table(0).tolist() == [0.0, 1.5]
 
 
+def test_each_sentence_of_a_batch_has_its_own_sets() -> None:
+    views = [case(seed)[0] for seed in (1, 2)]
+    keys = np.unique(np.concatenate([Modifiers().propose_counts(view).feat_keys for view in views]))
+    table = FactorTable(keys, np.arange(1.0, len(keys) + 1.0))
+    for view, (_, counts) in zip(views, alive_factors([Modifiers()], views, table)):
+        ((_, alone),) = alive_factors([Modifiers()], [view], table)
+        assert all(np.array_equal(one, other) for one, other in zip(counts, alone))
+
+
 def test_what_breaks_the_contract() -> None:
     view, _, _ = case(1)
     with pytest.raises(FactorError, match=r"'jealous': count factor .*, is proposed only when"):
