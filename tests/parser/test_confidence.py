@@ -14,7 +14,7 @@ from bbparse.apps.explain.explanation import arc_gaps
 from bbparse.core.order import sort_arcs
 from bbparse.inference.solve import solve
 from bbparse.parser.arc_scores import ModelScores
-from bbparse.parser.confidence import NOTE, Calibration, gap_bounds
+from bbparse.parser.confidence import KNOTS, NOTE, Calibration, evidence_of, gap_bounds
 from bbparse.parser.parser import Parser
 from bbparse.parser.validity.repair import RepairOptions, repair
 from bbparse.parser.validity.rules import Rules
@@ -71,6 +71,22 @@ def test_confidence_of_arcs_and_trees() -> None:
     assert f"Confidence={sure[0]:.2f}" in doc[0].to_conllu()
     assert "# confidence = 0." in doc[0].to_conllu()
     assert doc[0].to_dict()["trees"][0]["confidences"][0] == sure[0]
+
+
+def test_a_word_has_the_gap_of_its_head_among_its_features() -> None:
+    model = toy.parser().model
+    (scored,) = model.maker(toy.dev_sentences()[:1])
+    arcs = solve(scored.problem).arcs[0]
+    most = KNOTS[-1]
+    gaps = np.clip(gap_bounds(scored.problem, arcs)[0], -most, most)
+    columns = evidence_of(model, scored, arcs, ["_"] * len(arcs)).columns
+    heads = scored.problem.arc_head[arcs].tolist()
+    assert columns[:, 1 + len(KNOTS)].tolist() == [gaps[h - 1] if h else most for h in heads]
+
+
+def test_a_tree_is_no_surer_than_an_arc() -> None:
+    sure = Calibration(np.zeros(1), np.zeros(1), np.array([9.0, 0.0, 0.0, 0.0]))
+    assert sure.of_tree(np.array([0.9, 0.3])) == 0.3
 
 
 def test_training_with_dev_trees_calibrates(tmp_path: Path) -> None:

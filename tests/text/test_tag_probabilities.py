@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbparse.parser.parser import load
-from bbparse.text.tag_probabilities import likely
+from bbparse.text.tag_probabilities import likely, sharpened
 from bbparse.treebank import Sentence
 from bbparse.treebank.writing import with_columns
 
@@ -28,6 +28,13 @@ def test_probabilities_are_flatter_than_the_scores(seed: int, n: int, size: int)
         weights = (1.0 + less[less > -5.0] / 64.0) ** 64  # nearly e^x, by multiplications alone
         assert np.allclose(found.probabilities[mine], weights / weights.sum(), rtol=1e-4)
         assert found.probabilities[mine].sum() == pytest.approx(1.0, abs=1e-5)
+
+
+def test_sharpened_probabilities_are_those_of_the_scores() -> None:
+    scores = np.random.default_rng(1).normal(size=(3, 5)).astype(np.float32)
+    expected = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    found = sharpened(likely(scores)).probabilities.reshape(3, 5)
+    assert np.allclose(found, expected, rtol=0.1)
 
 
 def test_the_tags_of_a_tagger_have_them_and_others_do_not() -> None:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbparse.models.scoring.candidates import prune_arcs
+from bbparse.models.scoring.problem_maker import with_arcs_of
 from tests.strategies import random_tree
 
 
@@ -42,3 +43,9 @@ def test_pruning(seed: int, n: int, k: int, margin: float, with_tree: bool) -> N
             expected.add((int(best[m]), m))
     assert list(zip(head.tolist(), mod.tolist())) == sorted(expected)
     assert head.dtype == mod.dtype == np.int32
+
+
+def test_given_heads_are_candidates_and_so_is_the_root() -> None:
+    arcs = np.array([2], np.int32), np.array([1], np.int32)
+    head, mod = with_arcs_of(*arcs, np.array([-1, 0, 1, -1], np.int32))
+    assert [*zip(head.tolist(), mod.tolist())] == [(0, 1), (1, 2), (2, 1)]
