@@ -323,8 +323,8 @@ def _check_parts(p: ProblemArrays, kind: str) -> None:
 
 
 def _check_inner(part: Part, inner: str, head: str, mod: str) -> None:
-    ends = np.minimum(part.head, part.mod), np.maximum(part.head, part.mod)
-    between = (ends[0] < part.inner) & (part.inner < ends[1])
+    low, high = np.minimum(part.head, part.mod), np.maximum(part.head, part.mod)
+    between = (low < part.inner) & (part.inner < high)
     refuse(
         (part.inner != -1) & ~between,
         lambda i: (

@@ -141,8 +141,8 @@ def set_fields(kind: str, rows: Sequence[SetRow]) -> dict[str, NDArray[Any]]:
 def set_rows(problem: ProblemArrays, kind: str) -> list[tuple[list[int], list[float]]]:
     """Return the factors or count factors of a problem: the reverse of `set_fields`."""
     ptr, arcs, scores = (problem.__dict__[f"{kind}_{x}"].tolist() for x in ("ptr", "arcs", "score"))
-    ends = problem.count_score_ptr.tolist() if kind == "count" else range(len(ptr))
-    return [(arcs[a:b], scores[c:d]) for (a, b), (c, d) in zip(pairwise(ptr), pairwise(ends))]
+    score_ptr = problem.count_score_ptr.tolist() if kind == "count" else range(len(ptr))
+    return [(arcs[a:b], scores[c:d]) for (a, b), (c, d) in zip(pairwise(ptr), pairwise(score_ptr))]
 
 
 class Constraint(NamedTuple):

@@ -40,9 +40,9 @@ mix = kernel(mix_all)
 
 
 class TermTable(NamedTuple):
-    """Templates as arrays: template t has the terms ``terms[ends[t] : ends[t + 1]]``."""
+    """Templates as arrays: template t has the terms ``terms[ptr[t] : ptr[t + 1]]``."""
 
-    ends: Longs
+    ptr: Longs
     terms: Ints
     salts: Hashes
 
@@ -65,13 +65,13 @@ class TermTable(NamedTuple):
 
 @kernel
 def _keys(
-    values: Hashes, words: Longs, atoms: Longs, ends: Longs, terms: Ints, salts: Hashes
+    values: Hashes, words: Longs, atoms: Longs, ptr: Longs, terms: Ints, salts: Hashes
 ) -> NDArray[np.uint64]:
     keys = np.empty((words.shape[0], salts.shape[0]), np.uint64)
     for part in range(words.shape[0]):
         for t in range(salts.shape[0]):
             key = salts[t]
-            for i in range(ends[t], ends[t + 1]):
+            for i in range(ptr[t], ptr[t + 1]):
                 role, column = terms[i, 0], terms[i, 2]
                 if role < 0:
                     value = np.uint64(atoms[part, column] + 1)

@@ -268,11 +268,11 @@ class SequenceNetwork:
 
     @classmethod
     def _members(
-        cls, card: dict[str, Any], keys: Hashes, vectors: NDArray[Any], weights: NDArray[Any]
+        cls, entry: dict[str, Any], keys: Hashes, vectors: NDArray[Any], weights: NDArray[Any]
     ) -> list[Self]:
         """Build the members of an ensemble from the fields of a file; raises `ModelError`."""
-        labels, kinds = card["labels"], card["layers"]
-        given, former = card["sizes"], cls.FORMER_SIZES
+        labels, kinds = entry["labels"], entry["layers"]
+        given, former = entry["sizes"], cls.FORMER_SIZES
         names = {name: name if name in given else former.get(name, name) for name in cls.SIZES}
         missing = [name for name in names.values() if name not in given]
         if missing:

@@ -227,13 +227,13 @@ class Tagger:
 
 def tagger_fields(tagger: Tagger) -> Fields:
     """Return the fields that `tagger_from` reads."""
-    card = {
+    entry = {
         "habits": tagger.encode.truecasing,
         "lexicon": tagger.lexicon,
         "notes": tagger.notes,
         "rules": tagger.rules,
     }
-    return {"tagger": card, "tagger_pairs": tagger.pairs, **tagger.network.to_fields()}
+    return {"tagger": entry, "tagger_pairs": tagger.pairs, **tagger.network.to_fields()}
 
 
 def tagger_from(
@@ -244,10 +244,10 @@ def tagger_from(
     texts, rules = dict[str, str], dict[str, list[int]]
     expected = {"habits": texts, "lexicon": texts, "rules": rules, "notes": dict}
     with reading_part("tagger", fields, where, expected) as given:
-        card, used = given["tagger"], network.used_embeddings(embeddings, "its tagger")
+        entry, used = given["tagger"], network.used_embeddings(embeddings, "its tagger")
         pairs = given["tagger_pairs"].astype(np.int32)
-        lexicon, cases = card["lexicon"], card["habits"]
-        tagger = Tagger(network, pairs, card["rules"], lexicon, cases, dict(card["notes"]), used)
+        lexicon, cases = entry["lexicon"], entry["habits"]
+        tagger = Tagger(network, pairs, entry["rules"], lexicon, cases, dict(entry["notes"]), used)
         if tagger.lemma_rules and not tagger.rules.get(""):
             raise ModelError("the tagger has no rules for words with new tags")
     return tagger

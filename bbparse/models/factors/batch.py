@@ -66,9 +66,9 @@ class FactorBatch:
         return len(self.ptr) - 1
 
     def __iter__(self) -> Iterator[tuple[Ints, NDArray[Any]]]:
-        ends = self.feat_ptr[self.cell_ptr]
+        begin = self.feat_ptr[self.cell_ptr]
         for s in range(len(self)):
-            yield self.arcs[self.ptr[s] : self.ptr[s + 1]], self.feat_keys[ends[s] : ends[s + 1]]
+            yield self.arcs[self.ptr[s] : self.ptr[s + 1]], self.feat_keys[begin[s] : begin[s + 1]]
 
     @classmethod
     def from_lists(

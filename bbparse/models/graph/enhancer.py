@@ -185,16 +185,16 @@ class Enhancer:
 
     def to_fields(self) -> Fields:
         """Return the enhancer as fields of a model file."""
-        card = {
+        entry = {
             "relations": self.vocabulary.relations,
             "values": self.vocabulary.values,
-            "ends": {relation: own.to_card() for relation, own in self.ends.items()},
+            "ends": {relation: own.to_entry() for relation, own in self.ends.items()},
             "templates": [[*map(list, template)] for template in self.templates],
             "classes": self.classes,
             "donors": self.donors,
             "notes": self.notes,
         }
-        return {"graph": card, "graph_keys": self.keys, "graph_weights": self.weights}
+        return {"graph": entry, "graph_keys": self.keys, "graph_weights": self.weights}
 
     @classmethod
     def from_fields(cls, fields: Fields, where: str) -> Enhancer:
@@ -203,20 +203,20 @@ class Enhancer:
         expected |= dict.fromkeys(("values", "classes"), list[list[str]])
         expected |= {"templates": list[list[list[str]]], "ends": dict[str, dict], "notes": dict}
         with reading_part("graph", fields, where, expected) as given:
-            card = given["graph"]
-            vocabulary = Vocabulary(card["relations"], card["values"])
-            pairs = [template for template in card["templates"] if len(template) == 2]
+            entry = given["graph"]
+            vocabulary = Vocabulary(entry["relations"], entry["values"])
+            pairs = [template for template in entry["templates"] if len(template) == 2]
             known = set(vocabulary.relations)
             templates = [(tuple(up), tuple(d)) for up, d in pairs if known.issuperset(up + d)]
-            classes, donors = card["classes"], card["donors"]
+            classes, donors = entry["classes"], entry["donors"]
             keys = given["graph_keys"].astype(np.int64)
             weights = given["graph_weights"].astype(np.float32)
-            ends = {name: Ends.from_card(own) for name, own in card["ends"].items()}
+            ends = {name: Ends.from_entry(own) for name, own in entry["ends"].items()}
             count = n_features(vocabulary.sizes)
             n_classes = np.array([len(own) for own in classes], np.int64)
             is_sound = (
                 len(vocabulary.values) == len(vocabulary.sizes) - 1 == 5
-                and len(templates) == len(card["templates"]) == len(classes) == len(donors)
+                and len(templates) == len(entry["templates"]) == len(classes) == len(donors)
                 and all(0 < len(u) + len(d) <= MAX_ARCS for u, d in templates)
                 and all(classes)
                 and (np.diff(keys) > 0).all()
@@ -226,7 +226,9 @@ class Enhancer:
             )
             if not is_sound:
                 raise ModelError("the entry graph of the card does not fit its arrays")
-            return cls(vocabulary, ends, templates, classes, donors, (keys, weights), card["notes"])
+            return cls(
+                vocabulary, ends, templates, classes, donors, (keys, weights), entry["notes"]
+            )
 
 
 def trie(vocabulary: Vocabulary, templates: Sequence[Template]) -> tuple[Ints, Ints, Ints]:
@@ -239,15 +241,15 @@ def trie(vocabulary: Vocabulary, templates: Sequence[Template]) -> tuple[Ints, I
         for k in range(len(down) + 1):
             states.setdefault((up, down[:k]), len(states))
     tables = [np.full((len(states), len(number) + 1), -1, np.int32) for _ in range(2)]
-    ends = np.full(len(states), -1, np.int32)
+    template_of = np.full(len(states), -1, np.int32)
     for (up, down), state in states.items():
         if down:
             tables[1][states[up, down[:-1]], number[down[-1]]] = state
         elif up:
             tables[0][states[up[:-1], ()], number[up[-1]]] = state
     for t, template in enumerate(templates):
-        ends[states[template]] = t
-    return tables[0], tables[1], ends
+        template_of[states[template]] = t
+    return tables[0], tables[1], template_of
 
 
 def _drop_arcs(graph: Sequence[Edges], referring: Sequence[int]) -> None:

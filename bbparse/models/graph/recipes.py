@@ -129,20 +129,20 @@ class Ends:
     def __reduce__(self) -> tuple[Any, ...]:
         return Ends, (self.recipe, self.known, self.renamed)
 
-    def to_card(self) -> dict[str, Any]:
+    def to_entry(self) -> dict[str, Any]:
         """Return the recipe as JSON."""
         return {**self.recipe._asdict(), "known": sorted(self.known), "renamed": self.renamed}
 
     @classmethod
-    def from_card(cls, card: dict[str, Any]) -> Ends:
-        """Return the recipe of `to_card`; raises `ModelError`."""
+    def from_entry(cls, entry: dict[str, Any]) -> Ends:
+        """Return the recipe of `to_entry`; raises `ModelError`."""
         expected = {"known": list[str], "renamed": dict[str, str], "sources": list[str]}
         for name, kind in {**dict.fromkeys(Recipe._fields, bool), "pick": str, **expected}.items():
-            check_entry("the entry graph of the card is damaged", name, card.get(name), kind)
-        recipe = Recipe(**{name: card[name] for name in Recipe._fields})
+            check_entry("the entry graph of the card is damaged", name, entry.get(name), kind)
+        recipe = Recipe(**{name: entry[name] for name in Recipe._fields})
         if recipe.pick not in PICKS:
             raise ModelError(f"the entry graph of the card is damaged: pick is {recipe.pick!r}")
-        return cls(recipe._replace(sources=tuple(recipe.sources)), card["known"], card["renamed"])
+        return cls(recipe._replace(sources=tuple(recipe.sources)), entry["known"], entry["renamed"])
 
     @classmethod
     def learned(cls, marks: Marks, examples: Sequence[tuple[int, str]]) -> Ends | None:

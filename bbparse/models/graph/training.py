@@ -110,8 +110,8 @@ class _Training:
         paths, self.relatives = plain.paths(self.words)
         tree_of = np.searchsorted(self.words.starts, paths[:, NODES], side="right") - 1
         starts = self.words.starts[tree_of]
-        ends = paths[np.arange(len(paths)), NODES + paths[:, LENGTH] - 1] - starts
-        pairs = zip((paths[:, NODES] - starts).tolist(), ends.tolist())
+        last = paths[np.arange(len(paths)), NODES + paths[:, LENGTH] - 1] - starts
+        pairs = zip((paths[:, NODES] - starts).tolist(), last.tolist())
         no_edge = ((), ()), NONE
         answers = [wanted[i].get(pair, no_edge)[1] for i, pair in zip(tree_of.tolist(), pairs)]
         return paths, answers

@@ -193,13 +193,13 @@ class ArcLearner:
         words = sums_of_words(w, rows, learner.vectors.weights, vectors)
         state, back_state = in_sentence(w, learner.kinds, batch, words, noise, settings.dropout)
         state, back_dropout = dropout(state, noise, settings.dropout)
-        ends, back_ends = linear(w, "end", state)
-        ends *= self.share
+        endpoints, back_endpoints = linear(w, "end", state)
+        endpoints *= self.share
         n_words = float(sum(len(example.heads) - 1 for example in examples))
         layout, sizes = (batch.first, batch.size), (settings.biaffine_dim, settings.arc_mlp_dim)
         arcs = w.values["arc_table"], w.values["arc_out"]
-        scores = pair_scores(ends, sizes, layout, before, row_sums(arcs[0]), arcs[1])
-        d_scores, d_ends = np.zeros_like(scores), np.zeros_like(ends)
+        scores = pair_scores(endpoints, sizes, layout, before, row_sums(arcs[0]), arcs[1])
+        d_scores, d_endpoints = np.zeros_like(scores), np.zeros_like(endpoints)
         share = _SINGLE_HEADS if trees else 1.0
         scale = np.float32(share / n_words)
         loss = head_losses(scores, layout, targets[0], scale, d_scores) * share
@@ -211,22 +211,24 @@ class ArcLearner:
                 heads,
                 self.single_root,
                 1.0 / n_words,
-                (scores, ends, self._part_columns, weights),
-                (d_scores, d_ends, gradients),
+                (scores, endpoints, self._part_columns, weights),
+                (d_scores, d_endpoints, gradients),
             )
         pair_scores_back(
-            ends,
+            endpoints,
             sizes,
             layout,
             before,
             arcs,
             d_scores,
-            d_ends,
+            d_endpoints,
             (w.gradients["arc_table"], w.gradients["arc_out"]),
         )
         if self.labels:
-            loss += self._labels_loss(batch, ends, heads, targets[1], d_ends, 1.0 / n_words)
-        d_state = back_dropout(back_ends(d_ends * self.share))
+            loss += self._labels_loss(
+                batch, endpoints, heads, targets[1], d_endpoints, 1.0 / n_words
+            )
+        d_state = back_dropout(back_endpoints(d_endpoints * self.share))
         # The same for all heads of a word, it changes no probability: what rounding leaves of its
         # gradient would let it grow, until scores have no digits left for what counts.
         w.gradients["end_b"][: settings.biaffine_dim] = 0.0
@@ -236,10 +238,10 @@ class ArcLearner:
     def _labels_loss(
         self,
         batch: Ragged,
-        ends: Float32s,
+        endpoints: Float32s,
         heads: Ints,
         targets: Likely,
-        d_ends: Float32s,
+        d_endpoints: Float32s,
         unit: float,
     ) -> float:
         """Return the loss of the labels of the trees' arcs; add its gradients times ``unit``."""
@@ -248,14 +250,14 @@ class ArcLearner:
         if not len(mod):
             return 0.0
         head = np.repeat(batch.first, batch.size)[mod] + heads[mod]
-        scores, back = label_scores(w, ends, head, mod, begin, size)
+        scores, back = label_scores(w, endpoints, head, mod, begin, size)
         known = scores[:, : len(self.labels)]
         loss = label_loss(known, row, targets.numbers, targets.probabilities)
         scores[:, len(self.labels) :] = 0.0
         scores *= np.float32(unit)
         d_hidden = back(scores)
-        d_heads = np.zeros((len(ends), size), np.float32)
+        d_heads = np.zeros((len(endpoints), size), np.float32)
         add_to_rows(head[:, np.newaxis], d_hidden, d_heads)
-        d_ends[:, begin : begin + size] += d_heads
-        d_ends[mod, begin + size : begin + 2 * size] += d_hidden
+        d_endpoints[:, begin : begin + size] += d_heads
+        d_endpoints[mod, begin + size : begin + 2 * size] += d_hidden
         return loss

@@ -217,17 +217,17 @@ class ArcNetwork(SequenceNetwork):
         vectors = vectors_of(batch, embeddings)
         tags = SoftTags(batch, rows, _SOFT_COLUMNS, likely_tags)
         sizes = self.sizes["biaffine_dim"], self.sizes["arc_mlp_dim"]
-        ends, scores = [], []
+        endpoints, scores = [], []
         for member in self.members:
             words = sums_of_words(member.weights, rows, member.vectors, vectors)
             tags.add_to(words, member.tag_vectors)
             state, _ = in_sentence(member.weights, member.kinds, batch, words)
-            ends.append(linear(member.weights, "end", state)[0])
+            endpoints.append(linear(member.weights, "end", state)[0])
             layout = batch.first, batch.size
-            scores.append(pair_scores(ends[-1], sizes, layout, before, *member.pair_weights))
+            scores.append(pair_scores(endpoints[-1], sizes, layout, before, *member.pair_weights))
         mean = mean_of(scores)
         totals = log_sums(mean, batch.size)
-        return BatchScores(self, ends, before, batch.first, batch.size, mean, totals)
+        return BatchScores(self, endpoints, before, batch.first, batch.size, mean, totals)
 
 
 #: Fields of a model file, with the rules by which `read_archive` checks them.
@@ -307,7 +307,7 @@ class BatchScores:
 
     Attributes
     ----------
-    ends : list of float32[R, columns]
+    endpoints : list of float32[R, columns]
         Endpoint vectors of all words, by each member of the network.
     before : int32[R, kinds]
         Numbers of words of some kinds before each word (`counts_before`).
@@ -323,14 +323,14 @@ class BatchScores:
     def __init__(
         self,
         network: ArcNetwork,
-        ends: Sequence[Float32s],
+        endpoints: Sequence[Float32s],
         before: Ints,
         first: Longs,
         size: Longs,
         scores: Float32s,
         totals: Float64s,
     ) -> None:
-        self.network, self.ends, self.before = network, ends, before
+        self.network, self.endpoints, self.before = network, endpoints, before
         self.first, self.size, self.scores, self.totals = first, size, scores, totals
 
     @cached_property
@@ -343,7 +343,7 @@ class BatchScores:
         (arc, word), n = (int(starts[i]) for starts in self.starts), int(self.size[i])
         scores, totals = self.scores[arc : arc + n * n], self.totals[word : word + n]
         first, size = self.first[i : i + 1], self.size[i : i + 1]
-        alone = BatchScores(self.network, self.ends, self.before, first, size, scores, totals)
+        alone = BatchScores(self.network, self.endpoints, self.before, first, size, scores, totals)
         return NetworkScores(alone)
 
     def sentences(self) -> list[NetworkScores]:
@@ -381,8 +381,8 @@ class BatchScores:
         for i, ((begin, words), order) in enumerate(zip(kinds, network.KINDS.values())):
             triples = tuple([words[3 + role] for role in order])
             of_members = [
-                part_scores(triples, ends, 0, network.columns[i], member.part_weights[i])
-                for member, ends in zip(network.members, self.ends)
+                part_scores(triples, endpoints, 0, network.columns[i], member.part_weights[i])
+                for member, endpoints in zip(network.members, self.endpoints)
             ]
             parts.append(KindOfParts(begin, words, rounded(mean_of(of_members))))
         return ScoredArcs(self.size - 1, arcs, arc_scores, *parts)
@@ -392,8 +392,10 @@ class BatchScores:
         network, first = self.network, np.repeat(self.first, np.diff(arcs.ptr))
         begin, size = network.columns[2], network.sizes["label_dim"]
         of_members = [
-            label_scores(member.weights, ends, first + arcs.head, first + arcs.mod, begin, size)[0]
-            for member, ends in zip(network.members, self.ends)
+            label_scores(
+                member.weights, endpoints, first + arcs.head, first + arcs.mod, begin, size
+            )[0]
+            for member, endpoints in zip(network.members, self.endpoints)
         ]
         return mean_of(of_members)[:, : len(network.labels)]
 
@@ -416,11 +418,11 @@ class BatchScores:
         if len(far):  # long arcs that were requested or belong to the best tree
             sizes = network.sizes["biaffine_dim"], network.sizes["arc_mlp_dim"]
             first = np.repeat(self.first, counts)[far].astype(np.int32)
-            ends_of_arcs = first + head[far], first + mod[far]
+            rows_of_arcs = first + head[far], first + mod[far]
             scores[far] = mean_of(
                 [
-                    far_scores(ends, sizes, 0, self.before, *m.pair_weights, *ends_of_arcs)
-                    for m, ends in zip(network.members, self.ends)
+                    far_scores(endpoints, sizes, 0, self.before, *m.pair_weights, *rows_of_arcs)
+                    for m, endpoints in zip(network.members, self.endpoints)
                 ]
             )
         return scores
@@ -474,10 +476,10 @@ class Scored:
 
 
 def label_scores(
-    w: Weights, ends: Float32s, head: Longs, mod: Longs, begin: int, size: int
+    w: Weights, endpoints: Float32s, head: Longs, mod: Longs, begin: int, size: int
 ) -> tuple[Float32s, Backward]:
     """Score the labels of arcs, float32[A, L or more]; return also the way back for gradients."""
-    hidden = ends[head, begin : begin + size] + ends[mod, begin + size : begin + 2 * size]
+    hidden = endpoints[head, begin : begin + size] + endpoints[mod, begin + size : begin + 2 * size]
     np.maximum(hidden, np.float32(0.0), out=hidden)
     scores, back = linear(w, "label", hidden)
     return scores, lambda d_scores: back(d_scores) * (hidden > 0.0)

@@ -74,14 +74,14 @@ def _row(h, m, first, before, steps):
 @kernel(inline=True)
 def _pair(head, mod, both, sizes, known, row, out_w, terms):
     """Score an arc between two rows of endpoint vectors, with the given row of `row_sums`."""
-    pairs, shared = np.uint64(sizes[0]), np.uint64(sizes[1])
-    c_at, zero = np.uint64(2) * pairs, np.float32(0.0)
-    for j in range(pairs):
-        terms[j] = both[head, j] * both[mod, pairs + j]
-    for j in range(shared):
-        r = both[head, c_at + j] + both[mod, c_at + shared + j] + known[row, j]
-        terms[pairs + j] = max(r, zero) * out_w[j]
-    return lane_sum(terms, 0, pairs + shared)
+    products, sums = np.uint64(sizes[0]), np.uint64(sizes[1])
+    c_at, zero = np.uint64(2) * products, np.float32(0.0)
+    for j in range(products):
+        terms[j] = both[head, j] * both[mod, products + j]
+    for j in range(sums):
+        r = both[head, c_at + j] + both[mod, c_at + sums + j] + known[row, j]
+        terms[products + j] = max(r, zero) * out_w[j]
+    return lane_sum(terms, 0, products + sums)
 
 
 @kernel
@@ -138,9 +138,9 @@ def pair_scores_back(both, sizes, layout, before, weights, d_out, d_both, d_weig
     """
     (table, out_w), (d_table, d_out_w) = weights, d_weights
     first, size = layout
-    pairs, shared = np.uint64(sizes[0]), np.uint64(sizes[1])
-    c_at = np.uint64(2) * pairs
-    d_at = c_at + shared
+    products, sums = np.uint64(sizes[0]), np.uint64(sizes[1])
+    c_at = np.uint64(2) * products
+    d_at = c_at + sums
     known = np.empty(sizes[1], np.float32)
     d_sum = np.empty(sizes[1], np.float32)
     rows = np.empty(1 + N_KINDS, np.uint64)
@@ -155,32 +155,32 @@ def pair_scores_back(both, sizes, layout, before, weights, d_out, d_both, d_weig
                 if m == h or abs(g) < np.float32(1e-7):
                     continue
                 mod = np.uint64(first[s] + m)
-                for j in range(pairs):
-                    d_both[head, j] += g * both[mod, pairs + j]
-                    d_both[mod, pairs + j] += g * both[head, j]
+                for j in range(products):
+                    d_both[head, j] += g * both[mod, products + j]
+                    d_both[mod, products + j] += g * both[head, j]
                 low, high, left = (h, m, 0) if h < m else (m, h, 1)
                 rows[0] = np.uint64(2 * _STEPS[min(high - low, 31)] + left)
                 for k in range(N_KINDS):
                     count = before[first[s] + high, k] - before[first[s] + low + 1, k]
                     count = min(count, _COUNTS - 1)
                     rows[1 + k] = np.uint64(2 * (_DISTANCES + k * _COUNTS + count) + left)
-                for j in range(shared):
+                for j in range(sums):
                     known[j] = both[head, c_at + j] + both[mod, d_at + j]
                 for k in range(1 + N_KINDS):
                     row = rows[k]
-                    for j in range(shared):
+                    for j in range(sums):
                         known[j] += table[row, j]
-                for j in range(shared):
+                for j in range(sums):
                     r = known[j]
                     there = r > zero
                     d_out_w[j] += g * r if there else zero
                     d_sum[j] = g * out_w[j] if there else zero
-                for j in range(shared):
+                for j in range(sums):
                     d_both[head, c_at + j] += d_sum[j]
                     d_both[mod, d_at + j] += d_sum[j]
                 for k in range(1 + N_KINDS):
                     row = rows[k]
-                    for j in range(shared):
+                    for j in range(sums):
                         d_table[row, j] += d_sum[j]
         at += n * n
 

@@ -53,7 +53,7 @@ def everything(scores: NetworkScores) -> Arrays:
     """All that the network says of a sentence."""
     arcs = all_arcs(len(scores.scores) - 1)
     fields = scores.fields(*arcs, True, True)
-    table = dict(zip(("words", "part_score", "ends"), fields.pop("part_table")))
+    table = dict(zip(("words", "part_score", "kind_ptr"), fields.pop("part_table")))
     return {
         **fields,
         **table,
