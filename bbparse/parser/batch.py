@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 #: Seconds for a sentence in which its best tree is surely found without a search.
 _AT_ONCE = 0.1
+_FEW = 4
 #: Counts of a search that ends with its first tree.
 _AT_ROOT = {"nodes": 1, "dp_calls": 1, "trees_tried": 1, "closed_at_root": 1, "dp_work": 1.0}
 
@@ -74,7 +75,9 @@ def parse_batch(
     best, trees = scored.decoded(model.labeller is not None)
     to_search = {*np.flatnonzero(~best.settled).tolist()}
     if rules is not None:
-        to_search |= {i for i in rules.suspects(trees) if _breaks(rules, *trees[i])}
+        # the test of a batch takes as long as a closer look at some trees
+        suspects = rules.suspects(trees) if len(trees) > _FEW else range(len(trees))
+        to_search |= {i for i in suspects if _breaks(rules, *trees[i])}
     arcs = np.split(best.arcs, np.cumsum([len(heads) for _, heads, _ in trees]))
     rows = zip(trees, best.scores.tolist(), best.edges.tolist(), arcs)
     parses = [
