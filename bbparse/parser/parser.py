@@ -43,9 +43,6 @@ from bbparse.text.segmentation import Split, TextTokenizer, sentences_of_text
 from bbparse.treebank import Sentence
 from bbparse.treebank.sentence import ScoredTree
 
-#: Seconds for a sentence in which its best tree is surely found without a search.
-_AT_ONCE = 0.1
-
 
 class Parser:
     """A model that parses under options; nothing in it changes, so threads may share it.
