@@ -124,7 +124,7 @@ def test_the_text_of_a_template_is_a_template(kind: str) -> None:
     ("text", "kind", "message"),
     [
         ("x.upos", "arc", r"unknown role 'x' in 'x.upos'; roles are h, m, b$"),
-        ("h.tagg", "arc", r"unknown attribute 'tagg' in 'h.tagg'; attributes are form, lower, .*"),
+        ("h.tagg", "arc", r"unknown attribute 'tagg' in 'h.tagg'; attributes are lower, lemma, .*"),
         ("h+4.upos", "arc", r"offset of 'h\+4.upos' is \+4, expected -3 to \+3"),
         ("h.upos @up", "arc", r"unknown atom @up, expected one of @dir, @dist, @dirdist, @nverb"),
         ("h.upos @gdir", "arc", r"unknown atom @gdir, expected one of"),
