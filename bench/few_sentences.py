@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from measure import arguments, markdown, write_result
+from throughput import without_tags
 
 from bbparse.models import MODELS
-from bbparse.treebank import Sentence, evaluate, read_conllu, write_conllu
-from bbparse.treebank.writing import with_columns
+from bbparse.treebank import evaluate, read_conllu, write_conllu
 
 #: Numbers of annotated sentences.
 SIZES = (50, 100, 300, 1000)
@@ -30,12 +30,6 @@ def bbparse(*words: object) -> None:
     """Run a command of bbparse."""
     command = [sys.executable, "-m", "bbparse", *map(str, words)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-
-
-def without_tags(sentence: Sentence) -> Sentence:
-    """A sentence without tags and lemmas."""
-    empty = ["_"] * sentence.n_words
-    return with_columns(sentence, upos=empty, xpos=empty, feats=empty, lemmas=empty)
 
 
 def corrections(model: Path, bare: Path, test: str, folder: Path) -> dict[str, float]:

@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from measure import HERE, arguments, markdown, result, train_udpipe, udpipe, write_result
-from throughput import text_of
+from throughput import text_of, without_tags
 
 from bbparse.text.raw import plain_text
-from bbparse.treebank import Sentence, read_conllu
+from bbparse.treebank import read_conllu
 from bbparse.treebank.alignment import evaluate_text
-from bbparse.treebank.writing import with_columns
 
 sys.path.append(str(HERE.parent / "models"))
 from build import LANGUAGES, Treebanks
@@ -29,12 +28,6 @@ from build import LANGUAGES, Treebanks
 NAME = "languages_beside_udpipe"
 #: Words of each language at most, as in models/build.py.
 WORDS = 40_000
-
-
-def without_tags(sentence: Sentence) -> Sentence:
-    """A sentence of words alone."""
-    empty = ["_"] * sentence.n_words
-    return with_columns(sentence, upos=empty, xpos=empty, feats=empty, lemmas=empty)
 
 
 def measured(name: str, treebanks: Treebanks, folder: Path) -> dict[str, Any]:

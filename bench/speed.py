@@ -18,26 +18,19 @@ from pathlib import Path
 from typing import Any
 
 from measure import HERE, arguments, markdown, race, write_result
-from throughput import parse_file, text_of
+from throughput import parse_file, text_of, without_tags
 
 from bbparse.apps.tuning.plots import PALETTE, label, new_figure, save_figure
 from bbparse.models import MODELS
 from bbparse.parser.parser import Parser
-from bbparse.treebank import Sentence, read_conllu
+from bbparse.treebank import read_conllu
 from bbparse.treebank.alignment import evaluate_text
-from bbparse.treebank.writing import with_columns
 
 #: Words a second on CPUs, and LAS on EWT's test set from gold words. UDPipe 1.2 with its models for
 #: UD 2.5, and UDify: github.com/aymara/lima-models, eval.md (UD 2.6). spaCy: speed of its English
 #: transformer, spacy.io/usage/facts-figures; LAS of roberta-base, github.com/explosion/projects.
 PUBLISHED = {"UDPipe 1.2": (2281, 81.08), "UDify": (92, 88.53), "spaCy, transformer": (684, 89.42)}
 PICTURE = HERE.parent / "docs" / "pictures" / "speed.svg"
-
-
-def bare(sentence: Sentence) -> Sentence:
-    """The words of a sentence, without tags."""
-    empty = ["_"] * sentence.n_words
-    return with_columns(sentence, lemmas=empty, upos=empty, xpos=empty, feats=empty)
 
 
 def draw(rows: dict[str, dict[str, Any]]) -> None:
@@ -70,7 +63,7 @@ def main() -> None:
     rows: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory() as folder:
         one, several = Path(folder, "one.conllu"), Path(folder, "several.conllu")
-        text = text_of(list(map(bare, gold)))
+        text = text_of(list(map(without_tags, gold)))
         one.write_text(text, encoding="utf-8")
         several.write_text(given.times * text, encoding="utf-8")
         calls = {}

@@ -33,6 +33,7 @@ from bbparse.parser.parser import Parser
 from bbparse.parser.search import Search
 from bbparse.treebank import Sentence, format_sentence, read_conllu
 from bbparse.treebank.evaluation import Tally
+from bbparse.treebank.writing import with_columns
 
 NODE_LIMIT = 200
 PHASES = ("reading", "scoring", "solving", "labelling", "writing")
@@ -109,6 +110,12 @@ class Run:
 def text_of(sentences: list[Sentence]) -> str:
     """The sentences as CoNLL-U."""
     return "".join(format_sentence(sentence) for sentence in sentences)
+
+
+def without_tags(sentence: Sentence) -> Sentence:
+    """The words of a sentence, without tags and lemmas."""
+    empty = ["_"] * sentence.n_words
+    return with_columns(sentence, upos=empty, xpos=empty, feats=empty, lemmas=empty)
 
 
 def main() -> None:

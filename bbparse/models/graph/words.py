@@ -149,7 +149,7 @@ class Vocabulary:
         with_lemma = np.flatnonzero(rows[:, LEMMA] < 0)
         known = self._value[LEMMA - FIRST]
         lemmas = [texts[row] for row in with_lemma.tolist()]
-        rows[with_lemma, LEMMA] = [
+        rows[with_lemma, LEMMA] = [  # `lemma_of`, without a call for each word
             known.get((form if lemma == "_" else lemma).lower(), 0) for form, lemma in lemmas
         ]
         children = np.argsort(rows[:, HEAD], kind="stable").astype(np.int32)
