@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -218,9 +219,11 @@ def alarm() -> Iterator[None]:
         raise CameError
 
     before = signal.signal(signal.SIGALRM, come)
+    gc.disable()  # what is raised while a callback of the collector runs is lost
     yield
     signal.setitimer(signal.ITIMER_REAL, 0.0)
     signal.signal(signal.SIGALRM, before)
+    gc.enable()
 
 
 @kernel
