@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bbparse.neural.tiles import BLOCK, ROWS, columns_of_tile, tile
+from bbparse.neural.tiles import BLOCK, columns_of_tile, rows_of_tile, tile, tile_rows
 from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.jit import kernel
 
@@ -22,7 +22,7 @@ from bbparse.runtime.jit import kernel
 def product(x: Float32s, weights: Float32s, bias: Float32s | None = None) -> Float32s:
     """Return ``x @ weights + bias``."""
     (rows, inputs), columns = x.shape, weights.shape[1]
-    more_rows, more_columns = -rows % ROWS, -columns % columns_of_tile()
+    more_rows, more_columns = -rows % rows_of_tile(), -columns % columns_of_tile()
     start = np.zeros(columns + more_columns, np.float32)
     start[:columns] = 0.0 if bias is None else bias
     panels = np.pad(weights, ((0, 0), (0, more_columns))).reshape(inputs, -1, columns_of_tile())
@@ -38,5 +38,5 @@ def _multiply(x: Float32s, panels: Float32s, start: Float32s, out: Float32s) -> 
     n_panels, inputs, together = panels.shape
     for first in range(0, out.shape[0], BLOCK):
         for p in range(n_panels):
-            for row in range(first, min(first + BLOCK, out.shape[0]), ROWS):
+            for row in range(first, min(first + BLOCK, out.shape[0]), tile_rows()):
                 tile(x, row * inputs, panels[p], start, out, row, p * together)

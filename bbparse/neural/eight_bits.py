@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.neural.tiles import BLOCK, ROWS, columns_of_tile, tile
+from bbparse.neural.tiles import BLOCK, columns_of_tile, tile, tile_rows
 from bbparse.runtime.arrays import Float32s, Ints
 from bbparse.runtime.errors import ModelError
 from bbparse.runtime.jit import kernel
@@ -107,7 +107,9 @@ def _multiply(
             for i in range(np.uint64(inputs)):
                 block[r * np.uint64(inputs) + i] = x[np.uint64(first) + r, i]
         for p in range(panels.shape[0]):
-            for row in range(0, size, ROWS):  # the last rows may be zeros, or of the block before
+            for row in range(
+                0, size, tile_rows()
+            ):  # the last rows may be zeros, or of the block before
                 tile(fours, row * groups, panels[p], start, sums, row, p * together)
         for r in range(size):
             to = np.uint64(first) + r

@@ -1,8 +1,9 @@
-"""Tiles: four rows and two vectors of columns of a matrix product, whose sums stay in registers.
+"""Tiles: some rows and two vectors of columns of a matrix product, whose sums stay in registers.
 
 Compilers do not find that in a loop over arrays, so the code of tiles is built by hand. Vectors are
-as wide as the processor's: 16 numbers with AVX-512, else 8. A tile multiplies 32-bit floats, or
-integers of 8 bits, four of them in each 32-bit number.
+as wide as the processor's: 16 numbers with AVX-512, whose 32 registers hold eight rows, else 8
+numbers and four rows. A tile multiplies 32-bit floats, or integers of 8 bits, four of them in each
+32-bit number.
 
 `lane_sum` is the sum of a row of 32-bit floats, identical to the last bit on every machine. A sum
 in the order of its numbers cannot use the vectors of a processor. So a row is summed in `LANES`
@@ -12,6 +13,7 @@ loop over partial sums into single additions.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -21,8 +23,6 @@ from numba.core import cgutils
 from numba.core.codegen import get_host_cpu_features
 from numba.extending import intrinsic
 
-#: Rows of a tile.
-ROWS = 4
 #: Number of rows whose tiles of all columns are computed before those of the next rows.
 BLOCK = 64
 #: Number of partial sums of a row; lengths of rows are multiples of it.
@@ -39,9 +39,35 @@ def processor_features() -> frozenset[str]:
     return frozenset(one[1:] for one in features.split(",") if one.startswith("+"))
 
 
+def lanes_of_tile() -> int:
+    """Return the number of 32-bit numbers in a vector of a `tile`."""
+    return 16 if "avx512f" in processor_features() else 8
+
+
 def columns_of_tile() -> int:
     """Return the number of columns of a `tile`."""
-    return 32 if "avx512f" in processor_features() else 16
+    return 2 * lanes_of_tile()
+
+
+def rows_of_tile(lanes: int = 0) -> int:
+    """Return the number of rows of a `tile`, whose vectors have so many lanes (0: its own)."""
+    return (lanes or lanes_of_tile()) // 2
+
+
+def _constant(number: Callable[[], int]) -> Any:
+    """Return a function for kernels of a number that depends on the processor."""
+
+    @intrinsic
+    def constant(typing_context: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            return context.get_constant(types.intp, number())
+
+        return types.intp(), code
+
+    return constant
+
+
+tile_rows, tile_columns = _constant(rows_of_tile), _constant(columns_of_tile)
 
 
 def _fused(builder: Any, width: int) -> Any:
@@ -50,6 +76,11 @@ def _fused(builder: Any, width: int) -> Any:
     kind = ir.FunctionType(vector, [vector] * 3)
     function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.fma.v{width}f32")
     return lambda factor, weight, total: builder.call(function, [factor, weight, total])
+
+
+def _rounded_twice(builder: Any, width: int) -> Any:
+    """Return the emitter of ``factor * weight + total`` of 32-bit floats, rounded twice."""
+    return lambda factor, weight, total: builder.fadd(total, builder.fmul(factor, weight))
 
 
 def _dots(builder: Any, width: int, features: frozenset[str]) -> Any:
@@ -97,8 +128,13 @@ def _dots(builder: Any, width: int, features: frozenset[str]) -> Any:
     return by_pairs if ("avx512bw" if wide else "avx2") in features else one_by_one
 
 
-def tile_of(width: int = 0, features: frozenset[str] | None = None) -> Any:
-    """Return the function of a tile with two vectors of this width, 0: the processor's."""
+def tile_of(
+    width: int = 0, features: frozenset[str] | None = None, multiplied: Any = _fused
+) -> Any:
+    """Return the function of a tile with two vectors of this width, 0: the processor's.
+
+    `multiplied` makes the emitter of the products of floats.
+    """
 
     @intrinsic
     def tile(
@@ -128,11 +164,12 @@ def tile_of(width: int = 0, features: frozenset[str] | None = None) -> Any:
             x, panel, start, out = arrays
             at, row, column = (values[i] for i in (1, 5, 6))
             inputs = builder.extract_value(panel.shape, 0)
-            lanes = width or columns_of_tile() // 2
+            lanes = width or lanes_of_tile()
+            n_rows = rows_of_tile(lanes)
             known = processor_features() if features is None else features
             whole = signature.args[0].dtype == types.int32
             vector = ir.VectorType(ir.IntType(32) if whole else ir.FloatType(), lanes)
-            added = _dots(builder, lanes, known) if whole else _fused(builder, lanes)
+            added = _dots(builder, lanes, known) if whole else multiplied(builder, lanes)
             number = ir.IntType(64)
             zeros = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
             nothing = ir.Constant(vector, ir.Undefined)
@@ -144,12 +181,12 @@ def tile_of(width: int = 0, features: frozenset[str] | None = None) -> Any:
                 addresses = [place(array, builder.add(first, number(v * lanes))) for v in range(2)]
                 return [builder.load(address, align=4) for address in addresses]
 
-            sums = [[cgutils.alloca_once(builder, vector) for _ in range(2)] for _ in range(ROWS)]
+            sums = [[cgutils.alloca_once(builder, vector) for _ in range(2)] for _ in range(n_rows)]
             first_sums = pair_at(start, column)
             for pair in sums:
                 for total, value in zip(pair, first_sums):
                     builder.store(value, total)
-            rows = [builder.add(at, builder.mul(inputs, number(r))) for r in range(ROWS)]
+            rows = [builder.add(at, builder.mul(inputs, number(r))) for r in range(n_rows)]
             with cgutils.for_range(builder, inputs) as loop:
                 weights = pair_at(panel, builder.mul(loop.index, number(2 * lanes)))
                 for pair, first in zip(sums, rows):
@@ -196,3 +233,5 @@ def lane_sum(typing_context: Any, x: Any, at: Any, length: Any) -> Any:
 
 #: Tile of `columns_of_tile` columns.
 tile = tile_of()
+#: The same for floats, with each product rounded before it is added.
+plain_tile = tile_of(multiplied=_rounded_twice)

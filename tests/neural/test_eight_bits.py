@@ -110,12 +110,12 @@ def test_all_instructions_have_the_same_sums(name: str) -> None:
 
     rng = np.random.default_rng(5)
     for largest in (0, 1):
-        x = rng.integers(0, 256, (4, 24)).astype(np.uint8)
+        x = rng.integers(0, 256, (tiles.rows_of_tile(width), 24)).astype(np.uint8)
         weights = rng.integers(-64, 65, (24, 2 * width)).astype(np.int8)
         if largest:
             x[:], weights[:] = 255, np.where(weights > 0, 64, -64)
         panel = np.ascontiguousarray(weights.reshape(6, 4, -1).transpose(0, 2, 1))
         start = rng.integers(-1000, 1000, 2 * width).astype(np.int32)
-        out = np.zeros((4, 2 * width), np.int32)
+        out = np.zeros((len(x), 2 * width), np.int32)
         multiply(x.reshape(-1).view(np.int32), panel.view(np.int32)[..., 0], start, out)
         assert np.array_equal(out, start + x.astype(int) @ weights.astype(int))

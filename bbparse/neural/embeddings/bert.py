@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.neural.eight_bits import Panels, rows_to_bytes
+from bbparse.neural.embeddings.attention import SPARE, attend, exponentials
 from bbparse.neural.embeddings.pieces import ForeignEncoder, Pieces
 from bbparse.neural.embeddings.protocol import EMBEDDINGS_FIELDS, checked
 from bbparse.neural.embeddings.unigram import UnigramPieces
@@ -36,7 +37,7 @@ from bbparse.neural.layers import norm
 from bbparse.neural.packing import split, total_size
 from bbparse.neural.ragged import grouped
 from bbparse.neural.tiles import LANES
-from bbparse.runtime.arrays import Float32s, Ints, Longs
+from bbparse.runtime.arrays import Float32s, Ints
 from bbparse.runtime.errors import EmbeddingsError
 from bbparse.runtime.jit import kernel
 
@@ -51,32 +52,9 @@ _WINDOW = 62
 #: The bias of MPNet is the same for all distances from this one on.
 FARTHEST = 127
 _MOST = {"layers": 48, "width": 4096, "inner": 16384, "heads": 64, "positions": 4096}
-_LOG2_E = np.float32(math.log2(math.e))
-_ROUNDING = np.float32(1.5 * 2.0**23)  # adding it leaves no digits after the point
-# 2^f for f from -1/2 to 1/2 by its Taylor series, and erf by Abramowitz & Stegun (1964), 7.1.26
-_EXP = tuple(np.float32(math.log(2.0) ** k / math.factorial(k)) for k in range(7))
+# erf by Abramowitz & Stegun (1964), 7.1.26
 _ERF = tuple(map(np.float32, (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)))
 _ERF_P = np.float32(0.3275911 / math.sqrt(2.0))
-
-
-@kernel
-def _exponentials(x: Float32s, bits: Ints, powers: Float32s) -> None:
-    """Replace numbers up to 0 by their exponentials; ``bits`` are those of ``powers``, scratch."""
-    low = np.float32(-126.0)
-    for j in range(np.uint64(x.shape[0])):
-        value = x[j] * _LOG2_E
-        value = value if value > low else low
-        whole = (value + _ROUNDING) - _ROUNDING
-        f = value - whole
-        y = _EXP[5] + f * _EXP[6]
-        y = _EXP[4] + f * y
-        y = _EXP[3] + f * y
-        y = _EXP[2] + f * y
-        y = _EXP[1] + f * y
-        x[j] = _EXP[0] + f * y
-        bits[j] = (np.int32(whole) + np.int32(127)) << np.int32(23)
-    for j in range(np.uint64(x.shape[0])):
-        x[j] *= powers[j]
 
 
 @kernel
@@ -89,7 +67,7 @@ def _gelu(x: Float32s) -> None:
     for r in range(np.uint64(x.shape[0])):
         for j in range(columns):
             negative[j] = -half * x[r, j] * x[r, j]
-        _exponentials(negative, bits, powers)
+        exponentials(negative, bits, powers)
         for j in range(columns):
             value = x[r, j]
             t = np.divide(one, one + _ERF_P * abs(value))
@@ -110,60 +88,6 @@ def _embed(
         piece, place, unit = ids[r], places[r], units[ids[r]]
         for j in range(np.uint64(out.shape[1])):
             out[r, j] = np.float32(vectors[piece, j]) * unit + positions[place, j]
-
-
-@kernel
-def _attend(
-    qkv: Float32s, first: Longs, size: Longs, heads: int, biases: Float32s, out: Float32s
-) -> None:
-    """Compute attention in each window; rows of ``qkv`` are queries (scaled), keys and values.
-
-    Column ``longest - 1 + d`` of ``biases`` is added to the scores of keys d places to the right.
-    """
-    width = np.uint64(out.shape[1])
-    dim, longest = np.uint64(out.shape[1] // heads), size.max()
-    keys, values = np.empty((dim, longest), np.float32), np.empty((longest, dim), np.float32)
-    room, powers = np.empty(longest, np.float32), np.empty(longest, np.float32)
-    bits, mixed = powers.view(np.int32), np.empty(dim, np.float32)
-    one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
-    for s in range(np.uint64(first.shape[0])):
-        at, n = np.uint64(first[s]), np.uint64(size[s])
-        weights = room[: size[s]]
-        for h in range(np.uint64(heads)):
-            left = h * dim
-            for j in range(n):
-                for d in range(dim):
-                    keys[d, j] = qkv[at + j, width + left + d]
-                    values[j, d] = qkv[at + j, two * width + left + d]
-            for i in range(n):
-                start = np.uint64(longest - 1) - i
-                for j in range(n):
-                    weights[j] = biases[h, start + j]
-                for quarter in range(dim // four):  # four at a time: the sum is loaded once
-                    row = four * quarter
-                    q0, q1 = qkv[at + i, left + row], qkv[at + i, left + row + one]
-                    q2, q3 = qkv[at + i, left + row + two], qkv[at + i, left + row + three]
-                    for j in range(n):
-                        early = q0 * keys[row, j] + q1 * keys[row + one, j]
-                        late = q2 * keys[row + two, j] + q3 * keys[row + three, j]
-                        weights[j] += early + late
-                largest = weights[0]
-                for j in range(n):
-                    largest = max(largest, weights[j])
-                for j in range(n):
-                    weights[j] -= largest
-                _exponentials(weights, bits, powers)
-                total = np.float32(0.0)
-                for d in range(dim):
-                    mixed[d] = np.float32(0.0)
-                for j in range(n):
-                    weight = weights[j]
-                    total += weight
-                    for d in range(dim):
-                        mixed[d] += weight * values[j, d]
-                inverse = np.float32(1.0) / total
-                for d in range(dim):
-                    out[at + i, left + d] = mixed[d] * inverse
 
 
 class Linear(NamedTuple):
@@ -297,7 +221,8 @@ class Bert:
         x = np.empty((len(ids), self.dimension), np.float32)
         _embed(ids, places, self._vectors, self._units, self._positions, x)
         scratch = np.empty(len(x), np.float32)
-        far = np.arange(1 - size.max(), size.max()).clip(-FARTHEST, FARTHEST) + FARTHEST
+        beyond = size.max() + SPARE
+        far = np.arange(1 - beyond, beyond).clip(-FARTHEST, FARTHEST) + FARTHEST
         biases = np.ascontiguousarray(self._relative[:, far])
 
         def normalise(x: Float32s, gain: Float32s, shift: Float32s) -> None:
@@ -307,7 +232,7 @@ class Bert:
         total = np.zeros_like(x)
         for i, layer in enumerate(self._layers):
             mixed = np.empty_like(x)
-            _attend(layer.qkv(x), first, size, self._heads, biases, mixed)
+            attend(layer.qkv(x), first, size, self._heads, biases, mixed)
             x = x + layer.out(mixed)
             normalise(x, *layer.norm)
             inner = layer.up(x)
