@@ -102,7 +102,7 @@ def read_conllu(
                 continue
             empty = False
             try:
-                sentence = block.sentence(name)
+                sentence = block.sentence()
                 if require_heads:
                     check_tree(sentence, single_root=single_root)
             except TreebankError as error:
@@ -154,6 +154,7 @@ class Block(NamedTuple):
     number: int
     before: str
     after: str
+    name: str = "input"  #: Name of the file, for messages.
 
     @property
     def raw(self) -> bytes:
@@ -166,14 +167,14 @@ class Block(NamedTuple):
         text = self.text
         return text.count(b"\n") - text.count(b"\n#") - text.startswith(b"#")
 
-    def sentence(self, name: str) -> Sentence:
+    def sentence(self) -> Sentence:
         """Parse the sentence; `TreebankError` if it is malformed."""
         try:
             sentence = _parse_block(self.text)
         except _Malformed as problem:
-            place = f"{name}, line {self.line_number + problem.line}"
+            place = f"{self.name}, line {self.line_number + problem.line}"
             raise TreebankError(f"{place}: {problem}") from None
-        sentence.source = name
+        sentence.source = self.name
         sentence.line_number = self.line_number
         sentence.number = self.number
         # a byte order mark in the middle, as between files put together, belongs nowhere
@@ -196,7 +197,7 @@ def blocks_of(pieces: Iterable[bytes | None], name: str) -> Iterator[Block | Non
     current = 0
 
     def block() -> Block:
-        return Block(b"".join(lines), first, number, before, b"".join(blank).decode())
+        return Block(b"".join(lines), first, number, before, b"".join(blank).decode(), name)
 
     for piece in pieces:
         if piece is None:

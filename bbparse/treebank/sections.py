@@ -8,7 +8,6 @@ the file.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from bbparse.treebank.reading import Block, Source, blocks_of, no_sentence, open_source, whole_lines
 from bbparse.treebank.sentence import Sentence
@@ -21,36 +20,22 @@ SECTION_WORDS = 1000
 FIRST_WORDS = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
-    """Consecutive sentences of a file."""
-
-    blocks: list[Block]
-    name: str = "input"  #: Name of the file, for messages.
+class Section(list[Block]):
+    """Blocks of consecutive sentences of a file, or one of blank lines."""
 
     @property
     def raw(self) -> bytes:
         """Lines of the section, and the blank lines around them."""
-        return b"".join([block.raw for block in self.blocks])
-
-    @property
-    def size(self) -> int:
-        """About the number of bytes of `raw`."""
-        return sum([len(b.text) + len(b.before) + len(b.after) for b in self.blocks])
-
-    @property
-    def number(self) -> int:
-        """Number of its first sentence in the file, from 1."""
-        return self.blocks[0].number
+        return b"".join([block.raw for block in self])
 
     @property
     def n_sentences(self) -> int:
         """Number of its sentences; 0 where there are only blank lines."""
-        return sum([bool(block.text) for block in self.blocks])
+        return sum([bool(block.text) for block in self])
 
     def sentences(self) -> Iterator[Sentence]:
         """Yield the sentences that `read_conllu` reads from these lines, or raise its error."""
-        return (block.sentence(self.name) for block in self.blocks if block.text)
+        return (block.sentence() for block in self if block.text)
 
 
 def cut_conllu(source: Source) -> Iterator[Section | None]:
@@ -62,7 +47,7 @@ def cut_conllu(source: Source) -> Iterator[Section | None]:
     """
     with open_source(source) as (stream, name):
         empty = True
-        for section in _sections(blocks_of(whole_lines(stream, name, source == "-"), name), name):
+        for section in _sections(blocks_of(whole_lines(stream, name, source == "-"), name)):
             empty = empty and section is None
             yield section
         if empty:
@@ -81,22 +66,23 @@ def cut_sentences(
                 yield None
                 continue
             text = "\n".join([*sentence.lines, ""]).encode()
-            yield Block(text, line, number, sentence.before, sentence.after.removeprefix("\n"))
+            after = sentence.after.removeprefix("\n")
+            yield Block(text, line, number, sentence.before, after, name)
             line, number = line + len(sentence.lines) + 1, number + 1
 
-    return _sections(blocks(), name)
+    return _sections(blocks())
 
 
-def _sections(blocks: Iterable[Block | None], name: str) -> Iterator[Section | None]:
+def _sections(blocks: Iterable[Block | None]) -> Iterator[Section | None]:
     """Yield the sections that are full; None and errors come after the sentences before them."""
-    section: list[Block] = []
+    section = Section()
     words, max_words = 0, FIRST_WORDS
     try:
         for block in blocks:
             n_words = block.n_words if block else 0
             if section and (block is None or words + n_words > max_words):
-                yield Section(section, name)
-                section, words, max_words = [], 0, SECTION_WORDS
+                yield section
+                section, words, max_words = Section(), 0, SECTION_WORDS
             if block is None:
                 yield None
             else:
@@ -104,7 +90,7 @@ def _sections(blocks: Iterable[Block | None], name: str) -> Iterator[Section | N
                 words += n_words
     except Exception:
         if section:
-            yield Section(section, name)
+            yield section
         raise
     if section:
-        yield Section(section, name)
+        yield section

@@ -92,7 +92,7 @@ def test_sections_are_full_but_not_too_full(monkeypatch: pytest.MonkeyPatch) -> 
     rows = [sum(line[0] != "#" for line in sentence.lines) for sentence in sentences]
     start = 0
     for section in cut_conllu(path):
-        assert section is not None and section.number == start + 1
+        assert section is not None and section[0].number == start + 1
         end = start + section.n_sentences
         assert sum(rows[start:end]) <= 50 or end == start + 1
         assert end == len(rows) or sum(rows[start : end + 1]) > 50

@@ -169,17 +169,18 @@ def parse_files(
     ):
         for section, answer in results:
             count, left_out = count + section.n_sentences, left_out + len(answer.left_out)
-            missing = [key for key in missing if f"{key}=".encode() not in section.raw]
-            if name != section.name and is_conllu and last and not last.endswith(_BLANK_LINE):
+            raw = section.raw
+            missing = [key for key in missing if f"{key}=".encode() not in raw]
+            if name != section[0].name and is_conllu and last and not last.endswith(_BLANK_LINE):
                 stream.write("\n" if last.endswith("\n") else "\n\n")
             stream.write(answer.text)
-            name, last = section.name, answer.text or last
+            name, last = section[0].name, answer.text or last
             for line in answer.left_out:
                 tell(f"skipped: {line}")
             if answer.error is not None:
                 raise answer.error
             bar.set_description_str(f"{count:,} sentences, " if size else None, refresh=False)
-            bar.update(section.size if size else section.n_sentences)
+            bar.update(len(raw) if size else section.n_sentences)
             if output == "-":
                 stream.flush()  # a reader may wait for it before writing the next section
         for key in missing:

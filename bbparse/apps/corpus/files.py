@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
@@ -66,25 +66,23 @@ def _following(sections: Iterable[Section | None], document: str) -> Iterator[Se
     for section in sections:
         if section is not None and is_first:
             is_first = False
-            block = section.blocks[0]
+            block = section[0]
             text, line_number = block.text.removeprefix(_BYTE_ORDER_MARK), block.line_number
             if document and _NEW_DOCUMENT not in text:
                 end = b"\r\n" if text.partition(b"\n")[0].endswith(b"\r") else b"\n"
                 text, line_number = document.encode() + end + text, line_number - 1
             before = block.before.removeprefix(BYTE_ORDER_MARK)
-            block = block._replace(text=text, line_number=line_number, before=before)
-            section = replace(section, blocks=[block, *section.blocks[1:]])
+            section[0] = block._replace(text=text, line_number=line_number, before=before)
         yield section
 
 
 def sentences_of(section: Section) -> Iterator[Sentence]:
     """Yield the sentences of a section, or raise the error of reading the file."""
-    is_first = section.number == 1
+    is_first = section[0].number == 1
     try:
-        for block in section.blocks:
-            if block.text:
-                yield block.sentence(section.name)
-                is_first = False
+        for sentence in section.sentences():
+            yield sentence
+            is_first = False
     except TreebankError as error:
         if is_first and _ONE_COLUMN.search(str(error)):
             raise TreebankError(f"{error}; use --text for running text") from None
@@ -145,12 +143,11 @@ def parse_section(
             answer.error = error
             return answer
         answer = Answer()
-        for block in section.blocks:
+        for block in section:
             try:
-                one = Section([block], section.name)
-                _add(answer, one, parser, settings.format_name, style)
+                _add(answer, Section([block]), parser, settings.format_name, style)
             except BBParseError as problem:
-                start = f"{section.name}, line "
+                start = f"{block.name}, line "
                 has_place = str(problem).startswith(start)
                 where = "" if has_place else f"{start}{block.line_number}: "
                 answer.left_out.append(f"{where}{problem}")

@@ -34,7 +34,7 @@ def numbered(count: int) -> Iterator[Section]:
 
 
 def shout(section: Section) -> str:
-    time.sleep((section.number % 3) / 500)
+    time.sleep((section[0].number % 3) / 500)
     return f"{section.raw.decode()}!ä"
 
 
