@@ -27,15 +27,13 @@ from bbparse.neural.sequence import (
     dropout,
     in_sentence,
     joined_vectors,
-    known_rows,
     mean_of,
     sums_of_words,
 )
 from bbparse.neural.targets import joined, owners
 from bbparse.runtime.archive import Fields, reading_part
-from bbparse.runtime.arrays import Float32s, Hashes, Longs
+from bbparse.runtime.arrays import Float32s, Hashes, Longs, indices_among
 from bbparse.runtime.errors import ModelError
-from bbparse.treebank.encode import PAD
 from bbparse.treebank.likely_tags import Likely
 
 # Steps of a pass in a small treebank.
@@ -102,9 +100,9 @@ class LabelNetwork(SequenceNetwork):
         """
         if not values:
             return []
-        batch = Ragged.of([len(encoded) - 2 * PAD for encoded in values])
+        batch = Ragged.of([*map(len, values)])
         joined = None if vectors is None else joined_vectors(vectors)
-        rows = self.rows(values)
+        rows = indices_among(self.keys, np.concatenate(values))
         all_scores = []
         for member in self.members:
             words = sums_of_words(member.weights, rows, member.vectors, joined)
@@ -259,13 +257,12 @@ def train_labels(  # noqa: PLR0913 – data of two kinds
     first ``n_kinds`` kinds of label; the others only help to train its encoder (Caruana 1997).
     ``silver`` returns further sequences with their targets, by a teacher; it is called twice.
     """
-    columns = network.COLUMNS
-    keys = vocabulary(values, columns, settings.cutoff, (encoded for encoded, _ in silver()))
+    keys = vocabulary(values, settings.cutoff, (encoded for encoded, _ in silver()))
     keys = keys[keys != 0]  # hashes of attributes that an element does not have
-    rows = [known_rows([encoded], keys, columns).astype(np.int32) for encoded in values]
+    rows = [indices_among(keys, encoded).astype(np.int32) for encoded in values]
     targets = list(gold)
     for encoded, of_teacher in silver():
-        rows.append(known_rows([encoded], keys, columns).astype(np.int32))
+        rows.append(indices_among(keys, encoded).astype(np.int32))
         targets.append(of_teacher)
     counts = [len(names) for names in labels]
     width = 0 if vectors is None else vectors[0]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from bbparse.runtime.arrays import Hashes, Longs
-from bbparse.treebank.encode import PAD, HashCounter
+from bbparse.treebank.encode import HashCounter
 
 #: Fraction of gold elements in a batch until a fraction of the steps is over, and from there on:
 #: the model is the mean of the last steps, which should err as little as gold examples do.
@@ -50,18 +50,16 @@ def _forever(count: int, random: np.random.Generator) -> Iterator[int]:
         yield from random.permutation(count).tolist()
 
 
-def vocabulary(
-    gold: Iterable[Hashes], columns: Longs, cutoff: int, silver: Iterable[Hashes] = ()
-) -> Hashes:
+def vocabulary(gold: Iterable[Hashes], cutoff: int, silver: Iterable[Hashes] = ()) -> Hashes:
     """Return the attribute values that have vectors, sorted: all that are not too rare."""
-    keys, counts = _counted(gold, columns)
-    frequent, times = _counted(silver, columns)
+    keys, counts = _counted(gold)
+    frequent, times = _counted(silver)
     return np.union1d(keys[counts >= cutoff], frequent[times >= max(cutoff, _SILVER_CUTOFF)])
 
 
-def _counted(values: Iterable[Hashes], columns: Longs) -> tuple[Hashes, Longs]:
+def _counted(values: Iterable[Hashes]) -> tuple[Hashes, Longs]:
     """Count the values of attributes."""
     counter = HashCounter()
     for words in values:
-        counter.add(words[PAD : len(words) - PAD, columns].reshape(-1))
+        counter.add(words.reshape(-1))
     return counter.counts()

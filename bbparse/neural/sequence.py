@@ -26,9 +26,8 @@ from bbparse.neural.packing import Shapes
 from bbparse.neural.ragged import Ragged
 from bbparse.neural.tiles import LANES
 from bbparse.runtime.archive import Fields, Rule, reading_part
-from bbparse.runtime.arrays import Float32s, Hashes, Longs, indices_among
+from bbparse.runtime.arrays import Float32s, Hashes, Longs
 from bbparse.runtime.errors import ModelError
-from bbparse.treebank.encode import PAD
 
 F = TypeVar("F", bound=np.floating[Any])
 
@@ -143,7 +142,6 @@ class SequenceNetwork:
     """
 
     NAME: ClassVar[str]  #: Prefix of the names of its arrays in a file.
-    COLUMNS: ClassVar[Longs]  #: The attributes whose vectors are summed for a word.
     #: Names of its sizes; the first two are the lengths of word vectors, alone and in context.
     SIZES: ClassVar[tuple[str, ...]] = ("word", "width", "embeddings")
     FORMER_SIZES: ClassVar[Mapping[str, str]] = {}  #: Names of sizes in older files.
@@ -222,10 +220,6 @@ class SequenceNetwork:
                 p[name].reshape(4, -1)[[0, 2]] = -1.0
             elif not name.endswith(("_b", "_shift")):
                 p[name][:] = 0.1 * random.standard_normal(shape)
-
-    def rows(self, values: Sequence[Hashes]) -> Longs:
-        """Return the rows of the vectors of the words of encoded sentences; see `known_rows`."""
-        return known_rows(values, self.keys, self.COLUMNS)
 
     def used_embeddings(self, embeddings: Embeddings | None, whose: str) -> Embeddings | None:
         """Return `embeddings` if this network uses pretrained vectors, else None."""
@@ -371,9 +365,3 @@ def mean_of(arrays: Sequence[NDArray[F]]) -> NDArray[F]:
     for array in others:
         total = total + array
     return total / total.dtype.type(len(arrays)) if others else total
-
-
-def known_rows(values: Sequence[Hashes], keys: Hashes, columns: Longs) -> Longs:
-    """Return the rows of the attributes of words among sorted keys, -1 for unknown values."""
-    words = np.concatenate([sentence[PAD : len(sentence) - PAD] for sentence in values])
-    return indices_among(keys, np.take(words, columns, axis=1))

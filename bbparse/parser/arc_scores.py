@@ -33,16 +33,17 @@ class ModelScores:
     def __call__(self, sentence: Sentence) -> Float64s:
         """Return log-probabilities by dependent, head and label, float64[n + 1, n + 1, L]."""
         sentence = self.tagged(sentence)
-        n, values, maker = sentence.n_words, encode(sentence), self.maker
+        n, maker = sentence.n_words, self.maker
         head, mod = all_arcs(n, n)
         labels = np.zeros((n + 1, n + 1, len(self.labels)))
-        known = maker.scores([sentence], [values])
+        known = maker.scores([sentence])
         if known is not None:
             (scores,) = known.sentences()
             arcs = scores.scores.astype(np.float64)
             labels[mod, head] = scores.label_scores(head, mod)
         else:
             pruner = cast(LinearScorer, maker.pruner)  # templates come with a pruner
+            values = encode(sentence)
             arcs = pruner.score_all_arcs(values)
             scored = Scored(sentence, values, Problem.from_arc_scores(np.zeros((n + 1, n + 1))))
             tree = np.maximum([0, *sentence.heads], 0).astype(np.int32)

@@ -24,7 +24,6 @@ from bbparse.text.silver import Silver, likely_line
 from bbparse.text.tag_probabilities import likely, sharpened
 from bbparse.treebank import Sentence
 from bbparse.treebank.drawing.formats import Style, as_conllu
-from bbparse.treebank.encode import encode_all
 from bbparse.treebank.reading import open_source, raw_lines
 from bbparse.treebank.sections import cut_sentences
 
@@ -103,7 +102,7 @@ def likely_lines(model: Model, parses: Sequence[Parse]) -> Iterator[str]:
     """Yield the comments with a teacher's probabilities for sentences; empty without a network."""
     sentences = [parse.sentence for parse in parses]
     trees = [np.array(parse.trees[0].heads, np.int32) for parse in parses]
-    scores = model.maker.scores(sentences, encode_all(sentences, network=True))
+    scores = model.maker.scores(sentences)
     if scores is None:
         yield from [""] * len(parses)
         return

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.treebank.encode import PAD, attribute_hash
+from bbparse.treebank.encode import attribute_hash
 
 Span = tuple[int, int]
 Words = NDArray[np.uint64]
@@ -130,10 +130,10 @@ def _run_hashes(values: Words, steps: NDArray[np.int64], border: NDArray[np.bool
 
 
 def encode_characters(text: str) -> Words:
-    """Encode the characters of a paragraph: row PAD + i is character i, between padding."""
+    """Encode the characters of a paragraph, a row for each."""
     kinds, chars, lows = _hashed(text)
     n = len(kinds)
-    rows = np.zeros((n + 2 * PAD, N_COLUMNS), np.uint64)
+    values = np.empty((n, N_COLUMNS), np.uint64)
     blank = kinds == BLANK
     chunk = np.append(True, blank[1:] != blank[:-1])
     change = np.append(True, kinds[1:] != kinds[:-1]) | chunk
@@ -142,7 +142,6 @@ def encode_characters(text: str) -> Words:
     positions = np.arange(n)
     kind_words = kinds.astype(np.uint64) + np.uint64(77)
     first_of_kind = np.where(change, kind_words, np.uint64(0))
-    values = rows[PAD : PAD + n]
     values[:, 0], values[:, 1], values[:, 2] = chars, lows, kind_words
     values[:, 3], values[:, 4] = _run_hashes(lows, positions, chunk)
     values[:, 5], values[:, 6] = _run_hashes(first_of_kind, np.cumsum(change) - 1, chunk)
@@ -150,7 +149,7 @@ def encode_characters(text: str) -> Words:
     values[:, 6] += kind_words
     values[:, 7], values[:, 8] = _run_hashes(lows, positions, run)
     values[:, 9] = _chunk_marks(text, chunk)
-    return rows
+    return values
 
 
 def with_pieces(values: Words, places: NDArray[np.int64]) -> Words:
@@ -158,10 +157,8 @@ def with_pieces(values: Words, places: NDArray[np.int64]) -> Words:
 
     `places` has the number of the piece, the place and the length for each character.
     """
-    column = np.zeros((len(values), 1), np.uint64)
     hashes = _IN_PIECES[np.clip(places[:, 1], 0, 3), np.clip(places[:, 2], 0, 5)]
-    column[PAD : PAD + len(places), 0] = np.where(places[:, 0] < 0, 0, hashes)
-    return np.concatenate((values, column), axis=1)
+    return np.column_stack((values, np.where(places[:, 0] < 0, np.uint64(0), hashes)))
 
 
 def _chunk_marks(text: str, border: NDArray[np.bool_]) -> Words:

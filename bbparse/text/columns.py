@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bbparse.treebank.encode import PAD, attribute_hash, row_of, shape
+from bbparse.treebank.encode import attribute_hash, row_of, shape
 
 #: Maximum number of n-grams of a form: a word of eight letters has as many.
 N_GRAMS = 24
@@ -104,13 +104,8 @@ class FormEncoder:
         return FormEncoder, (self.truecasing,)
 
     def __call__(self, forms: Sequence[str]) -> NDArray[np.uint64]:
-        """Return the words of a sentence, uint64[n + 2 * PAD, len(COLUMNS)].
-
-        Row PAD + i is word i (from 0), the rows around them are padding.
-        """
-        n = len(forms)
-        out = np.zeros((n + 2 * PAD, len(COLUMNS)), np.uint64)
-        if n:
-            out[PAD : PAD + n] = np.concatenate([*map(self._row, forms)]).reshape(n, -1)
-        out[PAD : PAD + n, -1] = attribute_hash("style", style(forms))
+        """Return the words of a sentence, uint64[n, len(COLUMNS)]."""
+        rows = [*map(self._row, forms)] or [np.empty(0, np.uint64)]
+        out = np.concatenate(rows).reshape(len(forms), len(COLUMNS))
+        out[:, -1] = attribute_hash("style", style(forms))
         return out

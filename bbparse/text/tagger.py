@@ -23,7 +23,7 @@ from bbparse.runtime.archive import INTS, Fields, Rule, reading_part
 from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.errors import ModelError
 from bbparse.runtime.jit import kernel
-from bbparse.text.columns import COLUMNS, N_WHOLE, FormEncoder
+from bbparse.text.columns import N_WHOLE, FormEncoder
 from bbparse.text.lemmas import apply_rule
 from bbparse.text.tag_probabilities import likely
 from bbparse.treebank import Sentence
@@ -41,7 +41,6 @@ class TagNetwork(LabelNetwork):
     """Scores of the tags (UPOS, tab, XPOS), the FEATS and the rules of lemmas of words."""
 
     NAME = "tags"
-    COLUMNS = np.arange(len(COLUMNS))
     N_LEXICAL: ClassVar[int] = N_WHOLE
 
 

@@ -22,15 +22,7 @@ from bbparse.neural.sequence import Shared
 from bbparse.runtime.archive import Fields, Rule, reading_part
 from bbparse.runtime.arrays import Float32s, Hashes
 from bbparse.runtime.errors import ModelError
-from bbparse.text.characters import (
-    BLANK,
-    JOINED,
-    N_COLUMNS,
-    encode_characters,
-    kinds_of,
-    with_pieces,
-)
-from bbparse.treebank.encode import PAD
+from bbparse.text.characters import BLANK, JOINED, encode_characters, kinds_of, with_pieces
 
 #: Labels of characters: inside a word, last of a word inside a token, last of a token.
 CHARACTER_LABELS = ("in", "word", "token")
@@ -58,17 +50,13 @@ _WINDOW, _AROUND = 4096, 256
 
 
 class CharacterNetwork(LabelNetwork):
-    """Scores of the labels of characters: ends of words and tokens, and ends of sentences."""
+    """Scores of the labels of characters: ends of words and tokens, and ends of sentences.
+
+    They may also depend on the pieces that an encoder reads, and on their states.
+    """
 
     NAME = "characters"
-    COLUMNS = np.arange(N_COLUMNS)
     N_LEXICAL: ClassVar[int] = 1
-
-
-class PieceNetwork(CharacterNetwork):
-    """Scores that also depend on the pieces that an encoder reads, and on their states."""
-
-    COLUMNS = np.arange(N_COLUMNS + 1)
 
 
 #: Fields of a tokenizer in model files, with the rules that they are checked by.
@@ -182,7 +170,7 @@ class Tokenizer:
                 for begin in range(0, len(text), _WINDOW):
                     first = max(0, begin - _AROUND)
                     last = min(len(text), begin + _WINDOW + _AROUND)
-                    windows.append(values[start + first : start + last + 2 * PAD])
+                    windows.append(values[start + first : start + last])
                     parts.append(text[first:last])
                 kinds.append(all_kinds[start : start + len(text)])
                 start += len(text) + 1
@@ -261,8 +249,6 @@ class Tokenizer:
     ) -> Tokenizer:
         """Make a tokenizer; `ModelError` names the file, `where`, if fields are damaged."""
         network = CharacterNetwork.from_fields(fields, where)
-        if network.sizes["embeddings"]:
-            network = PieceNetwork.from_fields(fields, where)
         expected = {"allowed": dict[str, list[int]], "multiwords": dict[str, list[str]]}
         with reading_part("tokenizer", fields, where, expected) as given:
             card = given["tokenizer"]

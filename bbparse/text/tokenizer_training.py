@@ -23,7 +23,6 @@ from bbparse.text.tokenizer import (
     TOKEN,
     WORD,
     CharacterNetwork,
-    PieceNetwork,
     Tokenizer,
     contexts,
 )
@@ -120,7 +119,7 @@ def train_tokenizer(
     multiwords = _multiwords(texts)
     gold = [_labels(text, multiwords) for text in texts]
     values = [encode_characters(text.text) for text in texts]
-    vectors, kind = None, CharacterNetwork
+    vectors = None
     if embeddings is not None:
         found = [
             (states.astype(np.float16), places)
@@ -128,7 +127,6 @@ def train_tokenizer(
             for states, places in embeddings.of_characters(group)
         ]
         values = [with_pieces(encoded, places) for encoded, (_, places) in zip(values, found)]
-        kind = PieceNetwork
 
         def states_of(chosen: Sequence[int]) -> list[Shared]:
             return [
@@ -138,7 +136,7 @@ def train_tokenizer(
 
         vectors = embeddings.width, states_of
     network = train_labels(
-        kind,
+        CharacterNetwork,
         values,
         (CHARACTER_LABELS, SENTENCE_LABELS),
         [certain(labels.reshape(-1)) for labels in gold],

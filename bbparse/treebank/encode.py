@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import pairwise
-from typing import Any
 from unicodedata import normalize
 
 import numpy as np
@@ -21,6 +20,8 @@ from bbparse.treebank.sentence import Sentence, Word
 
 #: Rows of padding on either side of a sentence: templates may look this many words past its ends.
 PAD = 3
+#: Most words whose rows are cached: a stream of text must not fill the memory.
+MOST_WORDS = 100_000
 
 #: UPOS tags whose words are distinguished by their form rather than by their tag (`lexpos`).
 #: CONJ is the name of CCONJ in UD version 1.
@@ -158,21 +159,22 @@ def row_of(values: Iterable[tuple[str, ...]]) -> list[int]:
 
 #: Keys of the rows before and after the words of a sentence. Their values begin with a tab, so that
 #: no word has them.
-_BEFORE = (*(f"\tbefore-{k}" for k in range(PAD, 0, -1)), "\troot")
+ROOT = "\troot"
+_BEFORE = (*(f"\tbefore-{k}" for k in range(PAD, 0, -1)), ROOT)
 _AFTER = tuple(f"\tafter+{k}" for k in range(1, PAD + 1))
 
 
-def _rows_of(values: Callable[..., dict[str, str]]) -> Callable[[Any], Hashes]:
-    """Return a function from a word, or the key of padding, to the hashes of its values."""
-
-    def row(key: Word | str) -> Hashes:
-        named = dict.fromkeys(values(*"_____"), key) if isinstance(key, str) else values(*key)
-        return np.array(row_of(named.items()), np.uint64)
-
-    return lru_cache(100_000)(row)  # the limit keeps a stream of text from filling the memory
+def hashes_of(
+    word: Word | str, values: Callable[..., dict[str, str]] = attribute_values
+) -> list[int]:
+    """Return the hashes of the ``values`` of a word, or of the key of a row that is none."""
+    named = dict.fromkeys(values(*"_____"), word) if isinstance(word, str) else values(*word)
+    return row_of(named.items())
 
 
-_row, _network_row = map(_rows_of, (attribute_values, network_values))
+@lru_cache(MOST_WORDS)
+def _row(word: Word | str) -> Hashes:
+    return np.array(hashes_of(word), np.uint64)
 
 
 def encode(sentence: Sentence) -> Hashes:
@@ -184,19 +186,14 @@ def encode(sentence: Sentence) -> Hashes:
     return encode_all([sentence])[0]
 
 
-def encode_all(sentences: Iterable[Sentence], network: bool = False) -> list[Hashes]:
-    """Return each sentence of a batch as a part of one array; see `encode`.
-
-    For a `network`, there are only the columns of `NETWORK_ATTRIBUTES`.
-    """
-    row_of_word = _network_row if network else _row
+def encode_all(sentences: Iterable[Sentence]) -> list[Hashes]:
+    """Return each sentence of a batch as a part of one array; see `encode`."""
     rows: list[Hashes] = []
     ends = [0]
     for sentence in sentences:
-        rows += map(row_of_word, (*_BEFORE, *sentence.words, *_AFTER))
+        rows += map(_row, (*_BEFORE, *sentence.words, *_AFTER))
         ends.append(len(rows))
-    width = len(NETWORK_ATTRIBUTES if network else ATTRIBUTES)
-    encoded = np.concatenate(rows or [np.empty(0, np.uint64)]).reshape(-1, width)
+    encoded = np.concatenate(rows or [np.empty(0, np.uint64)]).reshape(-1, len(ATTRIBUTES))
     return [encoded[a:b] for a, b in pairwise(ends)]
 
 

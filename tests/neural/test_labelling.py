@@ -9,11 +9,12 @@ import pytest
 
 from bbparse.embeddings import Embeddings, WordVectors
 from bbparse.neural.labelling import LabelLearner, LabelSettings, train_labels
-from bbparse.neural.sequence import QUANTUM, known_rows
+from bbparse.neural.sequence import QUANTUM
+from bbparse.runtime.arrays import indices_among
 from bbparse.runtime.errors import ModelError
 from bbparse.text.columns import FormEncoder
 from bbparse.text.tagger import TagNetwork
-from bbparse.treebank.encode import PAD, attribute_hash
+from bbparse.treebank.encode import attribute_hash
 from bbparse.treebank.likely_tags import Likely
 from tests import toy
 from tests.gradients import assert_gradients
@@ -91,7 +92,7 @@ def trained(
 
 
 def learner_of(keys: np.ndarray, count: int, embeddings: Embeddings | None = None) -> LabelLearner:
-    rows = [known_rows([some], keys, TagNetwork.COLUMNS) for some in values_of(count)]
+    rows = [indices_among(keys, some) for some in values_of(count)]
     counts = [len(names) for names in labels_of(count)]
     width = 0 if embeddings is None else embeddings.width
     return LabelLearner(
@@ -122,7 +123,7 @@ def test_learning_and_labelling_have_the_same_scores(embeddings: Embeddings | No
 
 
 def test_gradients_are_those_of_the_loss() -> None:
-    keys = np.unique(np.concatenate([v[PAD:-PAD].reshape(-1) for v in values_of(6)]))
+    keys = np.unique(np.concatenate([v.reshape(-1) for v in values_of(6)]))
     embeddings = letters()
     learner = learner_of(keys[keys != 0], 6, embeddings)
     vectors = embeddings(toy.sentences()[:6])

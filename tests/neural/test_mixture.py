@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from bbparse.neural.mixture import MEAN_GOLD, mixed_batches, vocabulary
-from bbparse.treebank.encode import PAD
 
 
 def test_batches_have_their_fraction_of_gold_words() -> None:
@@ -40,10 +39,9 @@ def test_values_have_vectors_unless_they_are_too_rare() -> None:
 
     def words(**times: int) -> np.ndarray:
         values = [value for name, count in times.items() for value in [int(name[1:])] * count]
-        return np.pad(np.array(values, np.uint64), PAD)[:, np.newaxis]
+        return np.array(values, np.uint64)[:, np.newaxis]
 
     gold, silver = [words(v1=2), words(v2=2, v1=1), words(v3=2)], [words(v4=20, v3=19, v1=1)]
-    columns = np.zeros(1, np.int64)
-    assert vocabulary(gold, columns, 3).tolist() == [1]
-    assert vocabulary(gold, columns, 2, silver).tolist() == [1, 2, 3, 4]
-    assert vocabulary(gold, columns, 3, silver).tolist() == [1, 4]
+    assert vocabulary(gold, 3).tolist() == [1]
+    assert vocabulary(gold, 2, silver).tolist() == [1, 2, 3, 4]
+    assert vocabulary(gold, 3, silver).tolist() == [1, 4]

@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 
 from bbparse.text.columns import COLUMNS, FormEncoder, style
 from bbparse.text.lemmas import apply_rule, rule_of
-from bbparse.treebank.encode import PAD, attribute_hash
+from bbparse.treebank.encode import attribute_hash
 
 
 def column(values: np.ndarray, name: str) -> np.ndarray:
-    """A column without the padding."""
-    return values[PAD : len(values) - PAD, COLUMNS.index(name)]
+    return values[:, COLUMNS.index(name)]
 
 
 @pytest.mark.parametrize(
@@ -55,13 +54,13 @@ def test_kinds_of_characters(form: str, kinds: str) -> None:
 def test_attributes_that_agree_and_that_do_not() -> None:
     forms = ["Cats", "cats", "bats", "5", "7"]
     values = FormEncoder({})(forms)
-    assert values.shape == (5 + 2 * PAD, len(COLUMNS))
+    assert values.shape == (5, len(COLUMNS))
     lower, suffix3, prefix1 = (column(values, name) for name in ("lower", "suffix3", "prefix1"))
     assert lower[0] == lower[1] != lower[2]
     assert suffix3[0] == suffix3[1] == suffix3[2]
     assert prefix1[3] == prefix1[4]
     assert (column(values, "style") == attribute_hash("style", style(forms))).all()
-    assert not values[:PAD].any() and not values[-PAD:].any()
+    assert FormEncoder({})([]).shape == (0, len(COLUMNS))
     # another attribute of the same text is another value
     assert lower[1] != column(values, "form")[1]
 

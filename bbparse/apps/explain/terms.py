@@ -179,7 +179,7 @@ def _without_words(
     """Set `Term.without` of the terms of trees, unless the deadline passes first."""
     embeddings = parser.model.maker.embeddings
     vectors = None if embeddings is None else embeddings([sentence])[0]
-    values, best = encode(sentence), trees[0][0]
+    best = trees[0][0]
     kind = parser.model.config.projective, parser.model.config.model.single_root
     tree_arcs, lost = [], []
     for heads, terms in trees:
@@ -188,8 +188,8 @@ def _without_words(
         tree_arcs.append((np.asarray(heads, np.int32)[mods[order]], mods[order]))
         lost.append({(t.kind, t.words): (t.value, list[Feature]()) for t in terms})
     tags = likely_tags_of(sentence)
-    others = network.without_words(values, vectors, tags)
-    rivals = _rivals(network([values], [vectors], [tags]).sentences()[0], best)
+    others = network.without_words(sentence, vectors, tags)
+    rivals = _rivals(network([sentence], [vectors], [tags]).sentences()[0], best)
     for name, scores in zip(names_of(sentence), others):
         if deadline.is_over():
             return [terms for _, terms in trees]

@@ -31,12 +31,12 @@ from bbparse.neural.learner import NetworkLearner, batch_of, label_loss, touched
 from bbparse.neural.mixture import passes, vocabulary
 from bbparse.neural.packing import rounded
 from bbparse.neural.ragged import Ragged
-from bbparse.neural.sequence import dropout, in_sentence, known_rows, sums_of_words
+from bbparse.neural.sequence import dropout, in_sentence, sums_of_words
 from bbparse.neural.targets import certain, joined, owners
-from bbparse.runtime.arrays import Float32s, Hashes, Ints, Longs
+from bbparse.runtime.arrays import Float32s, Hashes, Ints, Longs, indices_among
 from bbparse.text.silver import is_sure, likely_in, shares_of
 from bbparse.treebank import Sentence, is_projective
-from bbparse.treebank.encode import encode
+from bbparse.treebank.encode import NETWORK_ATTRIBUTES, PAD, encode
 from bbparse.treebank.likely_tags import Likely
 
 # Weight of the first part of the loss once the second counts, too, and the fraction of the run
@@ -74,8 +74,8 @@ class _Example:
         labels: _Labels,
         found: Mapping[str, Sequence[Any]] | None = None,
     ) -> None:
-        self.rows = known_rows([values], keys, ArcNetwork.COLUMNS).astype(np.int32)
-        self.heads, self.before = heads, counts_before([values])
+        self.rows = indices_among(keys, _read(values)).astype(np.int32)
+        self.heads, self.before = heads, counts_before([sentence])
         self.labels = np.array([-1, *map(labels.number, sentence.deprels)], np.int16)
         if labels.root >= 0:  # the rule decides, so there is nothing to learn
             self.labels[heads == 0] = -1
@@ -92,6 +92,11 @@ class _Example:
     def targets(self) -> tuple[Likely, Likely]:
         """Return the targets of heads and labels."""
         return self.soft or (certain(self.heads), certain(self.labels))
+
+
+def _read(values: Hashes) -> Hashes:
+    """Return what the network reads of an encoded sentence: no padding, and not all attributes."""
+    return values[PAD : len(values) - PAD, : len(NETWORK_ATTRIBUTES)]
 
 
 class ArcLearner:
@@ -117,10 +122,9 @@ class ArcLearner:
         silver = () if data.embeddings is None else data.silver
         self._text = LearningText([data.sentences[i] for i in chosen.tolist()], silver)
         self.keys = keys = vocabulary(
-            (data.values[i] for i in chosen),
-            ArcNetwork.COLUMNS,
+            (_read(data.values[i]) for i in chosen),
             settings.cutoff,
-            map(encode, data.silver),
+            map(_read, map(encode, data.silver)),
         )
         known = _Labels({label: i for i, label in enumerate(labels)}, root)
         self.examples = [

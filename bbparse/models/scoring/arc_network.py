@@ -43,12 +43,13 @@ from bbparse.neural.packing import Shapes
 from bbparse.neural.ragged import Ragged
 from bbparse.neural.sequence import SequenceNetwork, in_sentence, mean_of, sums_of_words
 from bbparse.runtime.archive import Fields, reading_part
-from bbparse.runtime.arrays import Float32s, Float64s, Hashes, Ints, Longs
+from bbparse.runtime.arrays import Float32s, Float64s, Hashes, Ints, Longs, indices_among
 from bbparse.runtime.errors import ModelError
 from bbparse.treebank import Sentence
-from bbparse.treebank.encode import NETWORK_ATTRIBUTES, PAD
+from bbparse.treebank.encode import MOST_WORDS, NETWORK_ATTRIBUTES, ROOT, hashes_of, network_values
 from bbparse.treebank.likely_tags import LikelyTags, TagNames
 from bbparse.treebank.sections import SECTION_WORDS
+from bbparse.treebank.sentence import Word
 
 #: The first attributes describe a word rather than its tags; training drops them together, so that
 #: it meets unknown words.
@@ -66,7 +67,6 @@ class ArcNetwork(SequenceNetwork):
     """
 
     NAME = "arcs"
-    COLUMNS = np.arange(len(NETWORK_ATTRIBUTES))
     #: Lengths of the vectors of words as endpoints: for the products and the sums of arcs, for
     #: parts, and for labels.
     SIZES: ClassVar[tuple[str, ...]] = (
@@ -100,6 +100,7 @@ class ArcNetwork(SequenceNetwork):
         self.part_weights = self.part_weights_of(p)
         self.columns = self.columns_of(self.sizes)
         self._tag_vectors: tuple[TagNames, tuple[Float32s, Float32s]] | None = None
+        self._rows: dict[Word | str, bytes] = {}  # of words
 
     def to_fields(self) -> Fields:
         fields = super().to_fields()
@@ -166,22 +167,22 @@ class ArcNetwork(SequenceNetwork):
 
     def __call__(
         self,
-        values: Sequence[Hashes],
+        sentences: Sequence[Sentence],
         embeddings: Sequence[Float32s | None] | None = None,
         likely_tags: Sequence[LikelyTags | None] = (),
     ) -> BatchScores:
-        """Score all arcs of a batch of encoded sentences, with vectors and likely tags, if any."""
-        return self._score(values, self.rows(values), embeddings, likely_tags)
+        """Score all arcs of a batch of sentences, with vectors and likely tags, if any."""
+        return self._score(sentences, self.rows(sentences), embeddings, likely_tags)
 
     def without_words(
         self,
-        values: Hashes,
+        sentence: Sentence,
         embeddings: Float32s | None = None,
         likely_tags: LikelyTags | None = None,
     ) -> Iterator[NetworkScores]:
         """Score a sentence once for each of its words, with that word unknown."""
-        n = len(values) - 2 * PAD - 1
-        whole = self.rows([values])
+        n = sentence.n_words
+        whole = self.rows([sentence])
         together = max(1, SECTION_WORDS // n)  # many long sentences would fill the memory
         for first in range(1, n + 1, together):
             rows, vectors = [], []
@@ -193,9 +194,22 @@ class ArcNetwork(SequenceNetwork):
                     vectors[-1][word - 1] = 0.0
             n_copies = len(rows)
             scored = self._score(
-                [values] * n_copies, np.concatenate(rows), vectors, [likely_tags] * n_copies
+                [sentence] * n_copies, np.concatenate(rows), vectors, [likely_tags] * n_copies
             )
             yield from scored.sentences()
+
+    def rows(self, sentences: Sequence[Sentence]) -> Longs:
+        """Return the rows of the vectors of all words, int64[R, attributes]; -1 for unknown values.
+
+        Words are known by their columns; attributes are hashed once for each.
+        """
+        words = [word for sentence in sentences for word in (ROOT, *sentence.words)]
+        known = self._rows = self._rows if len(self._rows) < MOST_WORDS else {}
+        new = [word for word in {*words} if word not in known]
+        hashes = np.array([hashes_of(word, network_values) for word in new], np.uint64)
+        known.update(zip(new, map(np.ndarray.tobytes, indices_among(self.keys, hashes))))
+        rows = bytearray().join(map(known.__getitem__, words))  # an array on it is writable
+        return np.frombuffer(rows, np.int64).reshape(len(words), -1)
 
     def tag_vectors(self, names: TagNames) -> tuple[Float32s, Float32s]:
         """Return the vectors of the tags and of the FEATS of a tagger; the last ones are cached."""
@@ -206,14 +220,14 @@ class ArcNetwork(SequenceNetwork):
 
     def _score(
         self,
-        values: Sequence[Hashes],
+        sentences: Sequence[Sentence],
         rows: Longs,
         embeddings: Sequence[Float32s | None] | None,
         likely_tags: Sequence[LikelyTags | None],
     ) -> BatchScores:
         """Score all arcs of sentences, given the rows of the vectors of their words."""
-        batch = Ragged.of([len(encoded) - 2 * PAD for encoded in values])
-        before = counts_before(values)
+        batch = Ragged.of([1 + len(sentence.forms) for sentence in sentences])
+        before = counts_before(sentences)
         vectors = vectors_of(batch, embeddings)
         tags = SoftTags(batch, rows, _SOFT_COLUMNS, likely_tags)
         sizes = self.sizes["biaffine_dim"], self.sizes["arc_mlp_dim"]
@@ -468,8 +482,8 @@ class Scored:
     """A sentence and its problem."""
 
     sentence: Sentence
-    #: uint64[...]: the encoded sentence.
-    values: Hashes
+    #: uint64[...]: the encoded sentence; None if a network alone scores it.
+    values: Hashes | None
     problem: Problem
     #: The network's scores of the sentence; None with templates.
     scores: NetworkScores | None = None

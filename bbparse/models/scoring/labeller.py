@@ -19,7 +19,7 @@ matrix with the weights of all labels side by side.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,7 +77,8 @@ class Labeller:
         Log-probabilities, up to a constant for each word; -inf for labels that the root excludes.
         """
         quanta = np.zeros((len(heads), len(self.labels)), np.int32)
-        add_rows(*self.features(scored.values, heads), self.weights, quanta)
+        values = cast(Hashes, scored.values)  # templates score the sentence, too
+        add_rows(*self.features(values, heads), self.weights, quanta)
         return by_root(quanta[1:] * np.float64(LABEL_QUANTUM), heads[1:], self.root)
 
     def scores_around(self, scored: Scored, tree: Ints, heads: Ints, mods: Ints) -> Float64s:

@@ -12,15 +12,16 @@ Goldberg (2016). The scores of a sentence of n words are a matrix [n + 1, n + 1]
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from itertools import repeat
 
 import numpy as np
 
 from bbparse.models.scoring.candidates import LONG, REACH
 from bbparse.neural.tiles import lane_sum
-from bbparse.runtime.arrays import Float32s, Hashes, Ints
+from bbparse.runtime.arrays import Float32s, Ints
 from bbparse.runtime.jit import kernel
-from bbparse.treebank.encode import ATTRIBUTES, PAD, attribute_hash
+from bbparse.treebank import Sentence
 
 #: Steps of the distance, and of the number of words of a kind, between head and modifier.
 _DISTANCES = 10
@@ -28,24 +29,23 @@ _COUNTS = 4
 #: Tags of the kinds of words that are counted between head and modifier.
 KINDS = (("VERB", "AUX"), ("PUNCT",), ("CCONJ", "SCONJ", "CONJ"), ("NOUN", "PROPN", "PRON"))
 N_KINDS = len(KINDS)
-#: Hashes of the tags of each kind; the last tag is repeated to fill the row.
-_HASHES = np.array(
-    [[attribute_hash("upos", (*kind, *kind[-1:] * 2)[i]) for i in range(3)] for kind in KINDS],
-    np.uint64,
-)
-_UPOS = ATTRIBUTES.index("upos")
+_KIND_OF = {tag: k for k, tags in enumerate(KINDS) for tag in tags}
 #: Rows of the table: distance and counts, in both directions.
 ARC_VALUES = 2 * (_DISTANCES + N_KINDS * _COUNTS)
 _STEPS = np.array([np.searchsorted((2, 3, 4, 5, 6, 8, 11, 16, 31), d, "right") for d in range(32)])
 
 
-def counts_before(values: Sequence[Hashes]) -> Ints:
-    """Count the words of each kind before each word of encoded sentences, int32[Σ size, N_KINDS].
+def counts_before(sentences: Iterable[Sentence]) -> Ints:
+    """Count the words of each kind before each word of sentences, int32[Σ size, N_KINDS].
 
     Sentences follow each other, their roots included. Only differences within a sentence count.
     """
-    upos = np.concatenate([words[PAD : len(words) - PAD, _UPOS] for words in values])
-    is_kind = (upos[:, np.newaxis, np.newaxis] == _HASHES).any(axis=2)
+    tags: list[str] = []
+    for s in sentences:
+        tags.append("")
+        tags += [xpos if upos == "_" else upos for upos, xpos in zip(s.upos, s.xpos)]
+    kinds = np.array([*map(_KIND_OF.get, tags, repeat(-1))])
+    is_kind = kinds[:, np.newaxis] == np.arange(N_KINDS)
     return np.cumsum(is_kind, axis=0, dtype=np.int32) - is_kind
 
 

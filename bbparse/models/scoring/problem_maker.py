@@ -106,8 +106,8 @@ class ProblemMaker:
                     f"{sentence.place()}: {sentence.n_words:,} words, expected at most"
                     f" {MAX_WORDS:,}: split the sentence, or leave such ones out (--skip-invalid)"
                 )
-        values = encode_all(sentences, self.is_network)
-        scores = self.scores(sentences, values)
+        values = [] if self.is_network else encode_all(sentences)
+        scores = self.scores(sentences)
         arcs = self._candidates(values, scores, prune, margin)
         if any(given):
             pairs = [arcs.of_sentence(i) for i in range(len(sentences))]
@@ -122,7 +122,7 @@ class ProblemMaker:
         self, sentence: Sentence, values: Hashes, arc_head: Ints, arc_mod: Ints
     ) -> Scored:
         """Make the scored problem over these candidate arcs, sorted by (head, mod)."""
-        scores, arcs = self.scores([sentence], [values]), BatchArcs.of([(arc_head, arc_mod)])
+        scores, arcs = self.scores([sentence]), BatchArcs.of([(arc_head, arc_mod)])
         return ScoredBatch(self, [sentence], [values], arcs, scores)[0]
 
     def check_sizes(self, sentences: Sequence[Sentence], n_arcs: Longs) -> None:
@@ -143,12 +143,11 @@ class ProblemMaker:
         arcs, labels = (scored.problem.arc_head[some], scored.problem.arc_mod[some]), None
         if scored.scores is not None and self.label_names:
             labels = scored.scores.label_numbers(*arcs)
-        values = None if self.is_network else scored.values
-        return FactorView(scored.sentence, *arcs, values, labels, self.label_names)
+        return FactorView(scored.sentence, *arcs, scored.values, labels, self.label_names)
 
     @property
     def is_network(self) -> bool:
-        """True if a network alone scores sentences, which reads few attributes of words."""
+        """True if a network alone scores sentences: it encodes them itself."""
         return self.network is not None and not self.families
 
     @property
@@ -156,13 +155,13 @@ class ProblemMaker:
         """Labels that families may see on arcs, in order; empty with templates."""
         return () if self.network is None else self.network.labels
 
-    def scores(self, sentences: Sequence[Sentence], values: Sequence[Hashes]) -> BatchScores | None:
+    def scores(self, sentences: Sequence[Sentence]) -> BatchScores | None:
         """Score sentences with the network; None with templates."""
         if self.network is None:
             return None
         vectors = None if self.embeddings is None else self.embeddings(sentences)
         tags = [None if s.likely_tags is None else likely_tags_of(s) for s in sentences]
-        return self.network(values, vectors, tags)
+        return self.network(sentences, vectors, tags)
 
     def _candidates(
         self,
@@ -213,10 +212,11 @@ class ScoredBatch(Sequence[Scored]):
         if not -len(self) <= i < len(self):
             raise IndexError(i)
         i %= len(self)
-        sentence, encoded, arcs = self.sentences[i], self.values[i], self.arcs.of_sentence(i)
+        sentence, arcs = self.sentences[i], self.arcs.of_sentence(i)
+        encoded = self.values[i] if self.values else None
         if self.linear is None:
             scorer = cast(LinearScorer, self.maker.scorer)  # templates come with a scorer
-            fields: dict[str, Any] = scorer.score(encoded, *arcs, *self.kind)
+            fields: dict[str, Any] = scorer.score(self.values[i], *arcs, *self.kind)
         else:
             fields = self.linear.fields(i)
         if self._sets:

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbparse.neural.ragged import Ragged
-from bbparse.neural.sequence import SequenceNetwork, known_rows, sums_of_words
-from bbparse.runtime.arrays import Float32s, Hashes, Longs
+from bbparse.neural.sequence import SequenceNetwork, sums_of_words
+from bbparse.runtime.arrays import Float32s, Hashes, Longs, indices_among
 from bbparse.runtime.errors import TreebankError
 from bbparse.runtime.jit import kernel
 from bbparse.runtime.options import check_type
 from bbparse.treebank import Sentence
-from bbparse.treebank.encode import PAD, network_values, row_of
+from bbparse.treebank.encode import network_values, row_of
 from bbparse.treebank.likely_tags import Likely, LikelyTags, TagNames
 
 #: The attributes whose vectors become means: the first two of a tag, the last of FEATS.
@@ -87,21 +87,20 @@ def _add_means(likely: Likely, vectors: Float32s, known: NDArray[np.bool_], out:
 
 def vectors_of_tags(network: SequenceNetwork, names: TagNames) -> tuple[Float32s, Float32s]:
     """Return the vectors of tags (UPOS and XPOS) and of FEATS, float32[names, d] each."""
-    tables = []
-    for values in _encoded(names):
-        rows = known_rows([values], network.keys, np.arange(values.shape[1]))
-        tables.append(sums_of_words(network.weights, rows, network.vectors, None))
-    return tables[0], tables[1]
+    tags, feats = (
+        sums_of_words(network.weights, indices_among(network.keys, own), network.vectors, None)
+        for own in _encoded(names)
+    )
+    return tags, feats
 
 
 @lru_cache(1)  # of all members of a network
 def _encoded(names: TagNames) -> list[Hashes]:
-    """Return the hashes of the attributes of tags (UPOS and XPOS) and of FEATS, with padding."""
+    """Return the hashes of the attributes of tags (UPOS and XPOS) and of FEATS."""
     encoded = []
     for attributes, texts in zip((SOFT[:2], SOFT[2:]), names):
         hashes = np.array([_hashes(attributes, text) for text in texts], np.uint64)
-        words = hashes.reshape(len(texts), len(attributes))
-        encoded.append(np.pad(words, ((PAD, PAD), (0, 0))))
+        encoded.append(hashes.reshape(len(texts), len(attributes)))
     return encoded
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -123,8 +123,8 @@ class Blind(ArcNetwork):
 
     word: int
 
-    def rows(self, values: NDArray[np.uint64]) -> NDArray[np.int64]:
-        rows = super().rows(values).copy()
+    def rows(self, sentences: Sequence[Sentence]) -> NDArray[np.int64]:
+        rows = super().rows(sentences)
         rows[self.word] = -1
         return rows
 
@@ -144,7 +144,7 @@ def others(
 ) -> dict[int, float]:
     """What all heads of each word but the one in a tree score together, as problems have it;
     nothing known of a word."""
-    (known,) = blind(parser, word)([encode(sentence)]).sentences()
+    (known,) = blind(parser, word)([sentence]).sentences()
     scores = known.scores - known.totals
     return {
         m: math.log(math.fsum(math.exp(scores[h, m]) for h in range(len(heads)) if h != heads[m]))

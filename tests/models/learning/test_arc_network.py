@@ -217,7 +217,7 @@ def test_learning_and_parsing_have_the_same_scores(outside: RandomEmbeddings | N
     learner.share[:] = 1.0  # it is part of the network's weights
     learner.learner.vectors.weights[:] = network.vectors * QUANTUM
     total = 0.0
-    scores = network(data.values, None if outside is None else outside(sentences))
+    scores = network(data.sentences, None if outside is None else outside(sentences))
     for one, sentence in zip(scores.sentences(), sentences):
         head, mod = np.array(sentence.heads, np.int32), np.arange(1, sentence.n_words + 1)
         total -= one.log_probabilities(head, mod.astype(np.int32)).sum()

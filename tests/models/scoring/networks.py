@@ -10,7 +10,13 @@ from bbparse.models.scoring.arc_network import ArcNetwork
 from bbparse.neural.packing import rounded
 from bbparse.neural.sequence import QUANTUM
 from bbparse.treebank import Sentence
-from bbparse.treebank.encode import PAD, attribute_hash, attribute_values, encode
+from bbparse.treebank.encode import (
+    NETWORK_ATTRIBUTES,
+    PAD,
+    attribute_hash,
+    attribute_values,
+    encode,
+)
 from tests.neural import plain
 
 Arrays = dict[str, np.ndarray]
@@ -18,6 +24,8 @@ Arrays = dict[str, np.ndarray]
 LABELS = ("case", "nsubj", "obj", "root")
 TAGS = ("NOUN", "VERB", "ADP", "PUNCT", "CCONJ", "AUX", "SCONJ", "PRON")
 KINDS = ({"VERB", "AUX"}, {"PUNCT"}, {"CCONJ", "SCONJ"}, {"NOUN", "PRON"})
+#: Attributes that networks read, the first ones of a word.
+N_READ = len(NETWORK_ATTRIBUTES)
 #: Steps of distances from 1 on; the last is that of all longer ones.
 STEPS = [0, 1, 2, 3, 4, *[5] * 2, *[6] * 3, *[7] * 5, *[8] * 15, 9]
 SIZES = {
@@ -48,7 +56,7 @@ def random_network(
     trained: bool = False,
 ) -> ArcNetwork:
     """A network that knows half of the words of some sentences; trained ones are rounded."""
-    seen = np.unique([v for s in sentences for v in encode(s)[PAD:-PAD, ArcNetwork.COLUMNS].flat])
+    seen = np.unique([v for s in sentences for v in encode(s)[PAD:-PAD, :N_READ].flat])
     keys = np.sort(rng.choice(seen, len(seen) // 2, replace=False))
     sizes = {**SIZES, "embeddings": embeddings}
     vectors = rng.integers(-60, 60, (len(keys), sizes["word"])).astype(np.int8)
@@ -154,7 +162,7 @@ class Plain:
         self.tags = ["", *sentence.upos]
         vector = dict(zip(network.keys.tolist(), p["vectors"]))
         zero = np.zeros(network.sizes["word"])
-        own = encode(sentence)[PAD:-PAD, network.COLUMNS].tolist()
+        own = encode(sentence)[PAD:-PAD, :N_READ].tolist()
         words = np.array([sum((vector.get(v, zero) for v in row), zero) for row in own])
         if sentence.likely_tags is not None:
             for i, row in enumerate(own[1:]):

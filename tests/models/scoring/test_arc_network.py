@@ -41,7 +41,7 @@ def random_vectors(
 def scores_of(
     network: ArcNetwork, sentences: Sequence[Sentence], outside: Sequence[np.ndarray] | None = None
 ) -> list[NetworkScores]:
-    return network([encode(s) for s in sentences], outside).sentences()
+    return network(sentences, outside).sentences()
 
 
 def all_arcs(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -255,7 +255,7 @@ def test_labels_of_trees_follow_the_rule_about_the_root(root: int) -> None:
             if root >= 0:
                 assert [name == LABELS[root] for name in names] == (heads[1:] == 0).tolist()
             candidates = scored.problem.arc_head, scored.problem.arc_mod
-            alone = replace(maker_of(network)).over_arcs(sentence, scored.values, *candidates)
+            alone = replace(maker_of(network)).over_arcs(sentence, encode(sentence), *candidates)
             assert np.array_equal(network.tree_scores(alone, heads), found)
 
 

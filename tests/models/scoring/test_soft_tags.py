@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from bbparse.neural.targets import owners
 from bbparse.treebank import Sentence
-from bbparse.treebank.encode import encode
 from bbparse.treebank.likely_tags import Likely, LikelyTags, TagNames
 from tests.models.scoring.networks import TAGS, Plain, random_network, random_sentence
 
@@ -42,15 +41,14 @@ def test_scores_are_those_of_mean_vectors(seed: int, kinds: str) -> None:
     sentences = [with_likely(rng, int(n)) for n in rng.integers(1, 9, 3)]
     sentences[1].likely_tags = None
     network = random_network(rng, sentences, kinds)
-    values = [encode(s) for s in sentences]
-    found = network(values, None, [s.likely_tags for s in sentences]).sentences()
+    found = network(sentences, None, [s.likely_tags for s in sentences]).sentences()
     for sentence, scores in zip(sentences, found):
         finite = np.isfinite(scores.scores)
         expected = Plain(network, sentence).arcs()
         assert np.allclose(scores.scores[finite], expected[finite], atol=1e-3, rtol=1e-4)
-        (alone,) = network([encode(sentence)], None, [sentence.likely_tags]).sentences()
+        (alone,) = network([sentence], None, [sentence.likely_tags]).sentences()
         assert alone.scores.tobytes() == scores.scores.tobytes()  # whatever is in the batch
-    (hard,) = network([values[1]]).sentences()
+    (hard,) = network([sentences[1]]).sentences()
     assert hard.scores.tobytes() == found[1].scores.tobytes()
 
 
@@ -61,7 +59,7 @@ def test_ensembles_use_the_vectors_of_each_member() -> None:
     other = type(one)(
         one.labels, one.kinds, one.sizes, one.keys, -one.vectors, one.weights.values, one.root
     )
-    args = [encode(sentence)], None, [sentence.likely_tags]
+    args = [sentence], None, [sentence.likely_tags]
     (both,) = one.with_others([other])(*args).sentences()
     (first,), (second,) = one(*args).sentences(), other(*args).sentences()
     mean = (first.scores + second.scores) / np.float32(2.0)
@@ -78,22 +76,22 @@ def test_taggers_may_have_other_names() -> None:
     names = NAMES[0][::-1], NAMES[1][::-1]
     turned = [own._replace(numbers=len(texts) - 1 - own.numbers) for own, texts in zip(tags, NAMES)]
     likely = sentence.likely_tags, LikelyTags(names, *turned)
-    one, other = (network([encode(sentence)], None, [own]).sentences()[0] for own in likely)
+    one, other = (network([sentence], None, [own]).sentences()[0] for own in likely)
     assert one.scores.tobytes() == other.scores.tobytes()
 
 
 def test_a_hidden_word_has_no_likely_tags() -> None:
     rng = np.random.default_rng(8)
     sentence = with_likely(rng, 5)
-    network, values = random_network(rng, [sentence]), encode(sentence)
+    network = random_network(rng, [sentence])
     own = sentence.likely_tags
     assert own is not None
-    for word, hidden in enumerate(network.without_words(values, None, own)):
+    for word, hidden in enumerate(network.without_words(sentence, None, own)):
         others = [
             some._replace(numbers=np.where(owners(some) == word, 0, some.numbers).astype(np.int32))
             for some in (own.tags, own.feats)
         ]
-        scored = [*network.without_words(values, None, LikelyTags(NAMES, *others))][word]
+        scored = [*network.without_words(sentence, None, LikelyTags(NAMES, *others))][word]
         assert hidden.scores.tobytes() == scored.scores.tobytes()
 
 
@@ -104,11 +102,11 @@ def test_damaged_tags_reach_no_memory_beyond_theirs() -> None:
     own = sentence.likely_tags
     assert own is not None
     with pytest.raises(ValueError, match="likely_tags are those of 4 words, expected 5"):
-        network([encode(random_sentence(rng, 5))], None, [own])
+        network([random_sentence(rng, 5)], None, [own])
     begin = np.array([-3, 2, 10**9, 1, 10**9], np.int64)
     numbers = np.array([10**9, -1, 10**9, 2**30], np.int32)
     wild = Likely(begin, numbers, np.ones(4, np.float32))
-    (scores,) = network([encode(sentence)], None, [LikelyTags(NAMES, wild, wild)]).sentences()
+    (scores,) = network([sentence], None, [LikelyTags(NAMES, wild, wild)]).sentences()
     nothing = Likely(np.zeros(5, np.int64), numbers[:0], np.zeros(0, np.float32))
-    (none,) = network([encode(sentence)], None, [LikelyTags(NAMES, nothing, nothing)]).sentences()
+    (none,) = network([sentence], None, [LikelyTags(NAMES, nothing, nothing)]).sentences()
     assert scores.scores.tobytes() == none.scores.tobytes()
