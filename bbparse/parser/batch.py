@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bbparse.inference.oracles.projective.recurrences import GRANDSIB
-from bbparse.models.scoring.problem_maker import LabelledTree, ScoredBatch
+from bbparse.models.scoring.problem_maker import ScoredBatch
 from bbparse.parser.confidence import evidence_of
 from bbparse.parser.parse import Parse
 from bbparse.parser.search import Restriction, Search
@@ -76,38 +76,31 @@ def parse_batch(
     to_search = {*np.flatnonzero(~best.settled).tolist()}
     if rules is not None:
         # the test of a batch takes as long as a closer look at some trees
-        suspects = rules.suspects(trees) if len(trees) > _FEW else range(len(trees))
-        to_search |= {i for i in suspects if _breaks(rules, *trees[i])}
-    arcs = np.split(best.arcs, np.cumsum([len(heads) for _, heads, _ in trees]))
-    rows = zip(trees, best.scores.tolist(), best.edges.tolist(), arcs)
+        suspects: Sequence[int] = range(len(batch))
+        if len(batch) > _FEW:
+            suspects = rules.suspects([(s, t.heads, t.labels) for s, t in zip(batch, trees)])
+        to_search |= {i for i in suspects if _breaks(rules, batch[i], trees[i])}
+    arcs = np.split(best.arcs, np.cumsum([len(tree.heads) for tree in trees]))
     parses = [
         search(batch[i]).parse(scored[i]) if i in to_search else _straight(parser, scored, i, *row)
-        for i, row in enumerate(rows)
+        for i, row in enumerate(zip(trees, best.edges.tolist(), arcs))
     ]
     return with_graphs(parser, parses)
 
 
-def _breaks(rules: Rules, sentence: Sentence, heads: list[int], labels: list[str]) -> bool:
-    return bool(RuledSentence(rules, sentence).faults(heads, labels, True))
+def _breaks(rules: Rules, sentence: Sentence, tree: ScoredTree) -> bool:
+    return bool(RuledSentence(rules, sentence).faults(tree.heads, tree.labels, True))
 
 
 def _straight(
-    parser: Parser,
-    scored: ScoredBatch,
-    i: int,
-    labelled: LabelledTree,
-    score: float,
-    edges: int,
-    arcs: Ints,
+    parser: Parser, scored: ScoredBatch, i: int, tree: ScoredTree, edges: int, arcs: Ints
 ) -> Parse:
     """Return the parse of sentence i with its best tree; ``edges`` is the size of its chart."""
-    (sentence, heads, labels), sure = labelled, dict[str, Any]()
     if parser.calibration is not None:
-        evidence = evidence_of(parser.model, scored[i], arcs, labels)
-        sure = parser.calibration(evidence)._asdict()
-    tree = ScoredTree(tuple(heads), score, score, True, tuple(labels), **sure)
-    stats = {**_AT_ROOT, "edges": edges, "upper_bound": score}
-    return Parse(sentence, [tree], "optimal", stats)
+        evidence = evidence_of(parser.model, scored[i], arcs, tree.labels)
+        tree = replace(tree, **parser.calibration(evidence)._asdict())
+    stats = {**_AT_ROOT, "edges": edges, "upper_bound": tree.score}
+    return Parse(scored.sentences[i], [tree], "optimal", stats)
 
 
 def with_graphs(parser: Parser, parses: list[Parse]) -> list[Parse]:

@@ -201,6 +201,10 @@ class Sentence:
         return cls(lines=lines, word_lines=list(range(first, first + n)), heads=numbers, **columns)
 
 
+AnyTree = tuple[Sentence, Sequence[int], Sequence[str]]
+"""A sentence, its heads and its labels."""
+
+
 @dataclass(frozen=True, slots=True)
 class ScoredTree:
     """A tree with its score, labels and confidences."""

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from bbparse import Problem, solve
-from bbparse.inference.search.linear import KindOfParts
-from bbparse.models.scoring.arc_network import BatchArcs, ScoredArcs
+from bbparse.inference.search.linear import KindOfParts, best_trees
+from bbparse.models.scoring.arc_network import BatchArcs, fields_of
 from bbparse.models.scoring.batch_kernels import QUANTUM, part_words
 from bbparse.parser import batch
 from bbparse.parser.parse import Parse
@@ -128,11 +128,12 @@ def test_random_batches(seed: int) -> None:
     first = np.cumsum(n_words + 1) - n_words - 1
     kinds = part_words(*arcs, n_words + 1, first, True, single_root)
     parts = [KindOfParts(ptr, words, scores(words.shape[1])) for ptr, words in kinds]
-    scored = ScoredArcs(n_words, arcs, scores(len(arcs.head)), *parts)
-    found = scored.best_trees(single_root)
+    of_arcs = scores(len(arcs.head))
+    found = best_trees(n_words, (*arcs, of_arcs), *parts, single_root, QUANTUM)
     at = 0
     for i, n in enumerate(n_words.tolist()):
-        fields = {**scored.fields(i), "single_root": single_root, "quantum": QUANTUM}
+        own = of_arcs[slice(*arcs.ptr[i : i + 2])]
+        fields = {**fields_of(own, parts, i), "single_root": single_root, "quantum": QUANTUM}
         problem = Problem.trusted(n, *arcs.of_sentence(i), **fields)
         expected = solve(problem, backbone="grandsib", explain=False)
         if found.settled[i]:

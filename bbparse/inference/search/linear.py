@@ -117,6 +117,11 @@ class KindOfParts(NamedTuple):
     words: Ints  # [3 or more, P]: (head, inner, modifier), or (grandparent, head, modifier)
     score: Float64s  # [P]
 
+    def of_sentence(self, i: int) -> tuple[Ints, Float64s]:
+        """Return the words of the parts of a sentence, int32[3, P], and their scores."""
+        here = slice(*self.ptr[i : i + 2])
+        return self.words[:3, here], self.score[here]
+
 
 def best_trees(
     n_words: Longs,

@@ -30,11 +30,12 @@ from bbparse.models.graph.paths import (
     n_features,
 )
 from bbparse.models.graph.recipes import Ends, Marks
-from bbparse.models.graph.words import AnyTree, Vocabulary, Words
+from bbparse.models.graph.words import Vocabulary, Words
 from bbparse.runtime.archive import REALS, Fields, Rule, reading_part
 from bbparse.runtime.arrays import Float32s, Ints, Longs
 from bbparse.runtime.errors import ModelError
 from bbparse.treebank.graph import reached
+from bbparse.treebank.sentence import AnyTree
 
 Template = tuple[tuple[str, ...], tuple[str, ...]]
 """Labels of a path up from the dependent, and down to the head."""
@@ -115,7 +116,8 @@ class Enhancer:
         """Return the graphs of a batch of trees: (sentence, heads, labels) each."""
         if not trees:
             return []
-        words, marks = self.vocabulary(trees), Marks(trees)
+        marks = Marks(trees)
+        words = self.vocabulary(marks)
         edges: list[Edges] = []  # by row of `words`
         for _, heads, relations in trees:
             edges.append([])

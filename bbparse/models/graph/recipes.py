@@ -8,10 +8,11 @@ from functools import lru_cache
 from itertools import product
 from typing import Any, NamedTuple
 
-from bbparse.models.graph.words import AnyTree, is_relative, lemma_of
+from bbparse.models.graph.words import is_relative, lemma_of
 from bbparse.runtime.archive import check_entry
 from bbparse.runtime.errors import ModelError
 from bbparse.treebank.encode import features_of
+from bbparse.treebank.sentence import AnyTree
 
 #: Relations of the words that mark a word, in the order in which recipes look for them; adverbs
 #: only if they are relative or interrogative.
@@ -54,9 +55,11 @@ class Recipe(NamedTuple):
 
 
 class Marks:
-    """Markers of the words of trees, by the rows of `Words`: a root stands before each tree."""
+    """The words of trees in flat lists, and their markers; the row of a root precedes each tree."""
 
-    def __init__(self, trees: Iterable[AnyTree]) -> None:
+    def __init__(self, trees: Sequence[AnyTree]) -> None:
+        self.trees = trees
+        self.starts = [0]  #: First row of each tree, and the number of rows.
         self.labels: list[str] = []  #: Of each row; empty for a root.
         self.heads: list[int] = []  #: Row of the head of each row; -1 for a root.
         self._feats: list[str] = []
@@ -66,9 +69,10 @@ class Marks:
         self._texts: tuple[dict[int, str], dict[int, str]] = {}, {}
         lemmas, forms = self._texts
         for sentence, heads, labels in trees:
-            start = len(self.heads)
+            start = self.starts[-1]
             self.heads.append(-1)
             self.heads += map(start.__add__, heads)
+            self.starts.append(len(self.heads))
             self.labels += ("", *labels)
             self._feats += ("", *sentence.feats)
             for m, relation in enumerate(map(_marker_of, labels)):

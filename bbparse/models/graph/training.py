@@ -19,10 +19,10 @@ from bbparse.models.graph.paths import (
     n_features,
 )
 from bbparse.models.graph.recipes import Ends, Marks
-from bbparse.models.graph.words import AnyTree, Vocabulary
+from bbparse.models.graph.words import Vocabulary
 from bbparse.runtime.arrays import Float32s, Float64s, Ints, Longs
 from bbparse.treebank.graph import WordEdge, collapsed_graph, enhancement, path_between
-from bbparse.treebank.sentence import Sentence
+from bbparse.treebank.sentence import AnyTree, Sentence
 
 #: Fewest occurrences of a path, a class or a feature of a class that count.
 _FEWEST = 3
@@ -60,7 +60,8 @@ class _Training:
         # paths through empty nodes are not predicted
         self.edges = [[edge for edge in edges if ">" not in edge.label] for _, edges in graphs]
         self.vocabulary = Vocabulary.of(self.trees)
-        self.words, self.marks = self.vocabulary(self.trees), Marks(self.trees)
+        self.marks = Marks(self.trees)
+        self.words = self.vocabulary(self.marks)
         self.notes = {"edges": kinds, "sentences": len(self.trees)}
 
     def enhancer(self) -> Enhancer:

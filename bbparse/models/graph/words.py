@@ -6,13 +6,16 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from bbparse.runtime.arrays import Ints
 from bbparse.treebank.encode import features_of
-from bbparse.treebank.sentence import Sentence
+from bbparse.treebank.sentence import AnyTree
+
+if TYPE_CHECKING:
+    from bbparse.models.graph.recipes import Marks
 
 #: Attributes of a word in the order of the columns of `Words.rows`, after head and relation.
 ATTRIBUTES = ("upos", "xpos", "forms", "case", "lemma")
@@ -36,9 +39,6 @@ _BITS = {
     **dict.fromkeys(("case", "mark", "cc"), MARKER),
     **dict.fromkeys(("acl", "parataxis", "conj"), CLAUSE),
 }
-
-AnyTree = tuple[Sentence, Sequence[int], Sequence[str]]
-"""A sentence, its heads and its labels."""
 
 
 def bits_of(label: str) -> int:
@@ -122,29 +122,20 @@ class Vocabulary:
         upos, _, feats = tags
         return *numbers, -has_lemma(upos, feats), is_relative(feats)
 
-    def __call__(self, trees: Sequence[AnyTree]) -> Words:
+    def __call__(self, marks: Marks) -> Words:
         """Return the words of trees as numbers."""
         root = (int(self.sizes[1]) - 1, *[0] * (N_COLUMNS - FIRST - 1))
         attributes: list[tuple[int, ...]] = []
-        heads: list[int] = []
-        labels: list[str] = []
         texts: list[tuple[str, str]] = []
-        starts = [0]
-        for s, tree, relations in trees:
-            start = starts[-1]
+        for s, _, _ in marks.trees:
             attributes.append(root)
             attributes += map(self._row, s.upos, s.xpos, s.feats)
             texts.append(("", ""))
             texts += zip(s.forms, s.lemmas)
-            heads.append(-1)
-            heads += map(start.__add__, tree)
-            labels.append("")
-            labels += relations
-            starts.append(len(heads))
-        n = len(heads)
+        n = len(attributes)
         rows = np.empty((n, N_COLUMNS), np.int32)
-        rows[:, HEAD] = heads
-        rows[:, RELATION] = [self._relation.get(label, 0) for label in labels]
+        rows[:, HEAD] = marks.heads
+        rows[:, RELATION] = [self._relation.get(label, 0) for label in marks.labels]
         rows[:, FIRST:] = np.fromiter(chain.from_iterable(attributes), np.int32).reshape(n, -1)
         with_lemma = np.flatnonzero(rows[:, LEMMA] < 0)
         known = self._value[LEMMA - FIRST]
@@ -155,4 +146,4 @@ class Vocabulary:
         children = np.argsort(rows[:, HEAD], kind="stable").astype(np.int32)
         counts = np.bincount(rows[:, HEAD] + 1, minlength=n + 1)
         ends = np.cumsum(counts).astype(np.int32)
-        return Words(rows, np.array(starts, np.int32), ends, children)
+        return Words(rows, np.array(marks.starts, np.int32), ends, children)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from bbparse.core import Problem
 from bbparse.core.parts import ANY, PART_NAMES
-from bbparse.inference.search.linear import BestTrees, KindOfParts, best_trees
+from bbparse.inference.search.linear import KindOfParts
 from bbparse.models.configuration import FORMER_KEYS
 from bbparse.models.scoring.batch_kernels import QUANTUM, candidate_arcs, part_words
 from bbparse.models.scoring.candidates import Pairs
@@ -280,40 +280,22 @@ class BatchArcs(NamedTuple):
         return self.head[here], self.mod[here]
 
 
-class ScoredArcs(NamedTuple):
-    """Candidate arcs of a batch and their parts, with scores: linear problems in flat arrays."""
+def fields_of(arc_score: Float64s, parts: Sequence[KindOfParts], i: int) -> dict[str, Any]:
+    """Return the fields of a sentence's problem, and their `part_table`: see `BatchScores.scored`.
 
-    n_words: Longs  # [S]
-    arcs: BatchArcs
-    score: Float64s  # [A]
-    siblings: KindOfParts
-    grandchildren: KindOfParts
-
-    def best_trees(self, single_root: bool) -> BestTrees:
-        """Find the best projective trees."""
-        arcs = (*self.arcs, self.score)
-        return best_trees(
-            self.n_words, arcs, self.siblings, self.grandchildren, single_root, QUANTUM
-        )
-
-    def fields(self, i: int) -> dict[str, Any]:
-        """Return the fields of the problem of a sentence, and their `part_table`."""
-        a, b = self.arcs.ptr[i : i + 2]
-        siblings, grandchildren = (
-            (kind.words[:3, c:d], kind.score[c:d])
-            for kind in (self.siblings, self.grandchildren)
-            for c, d in [kind.ptr[i : i + 2]]
-        )
-        n, scores = len(siblings[1]), np.concatenate([siblings[1], grandchildren[1]])
-        words = np.full((4, len(scores)), ANY, np.int32)
-        words[1:, :n], words[[0, 1, 3], n:] = siblings[0], grandchildren[0]
-        grand, head, inner, mod = words
-        return {
-            "arc_score": self.score[a:b],
-            **dict(zip(PART_NAMES["sib"], (head[:n], inner[:n], mod[:n], scores[:n]))),
-            **dict(zip(PART_NAMES["gc"], (grand[n:], head[n:], mod[n:], scores[n:]))),
-            "part_table": (words, scores, np.array([0, n, *[len(scores)] * 3])),
-        }
+    ``arc_score`` are the scores of its arcs, ``parts`` those of a batch, of which it is sentence i.
+    """
+    siblings, grandchildren = (kind.of_sentence(i) for kind in parts)
+    n, scores = len(siblings[1]), np.concatenate([siblings[1], grandchildren[1]])
+    words = np.full((4, len(scores)), ANY, np.int32)
+    words[1:, :n], words[[0, 1, 3], n:] = siblings[0], grandchildren[0]
+    grand, head, inner, mod = words
+    return {
+        "arc_score": arc_score,
+        **dict(zip(PART_NAMES["sib"], (head[:n], inner[:n], mod[:n], scores[:n]))),
+        **dict(zip(PART_NAMES["gc"], (grand[n:], head[n:], mod[n:], scores[n:]))),
+        "part_table": (words, scores, np.array([0, n, *[len(scores)] * 3])),
+    }
 
 
 class BatchScores:
@@ -372,8 +354,10 @@ class BatchScores:
         """
         return BatchArcs(*candidate_arcs(self.scores, self.size, k, margin, single_root))
 
-    def scored(self, arcs: BatchArcs, projective: bool, single_root: bool) -> ScoredArcs:
-        """Return sorted candidate arcs and their parts with scores.
+    def scored(
+        self, arcs: BatchArcs, projective: bool, single_root: bool
+    ) -> tuple[Float64s, list[KindOfParts]]:
+        """Return the scores of sorted candidate arcs, and their siblings and grandchildren.
 
         Scores of arcs are the log-probabilities among all arcs of their modifiers; all scores are
         multiples of `QUANTUM`.
@@ -399,7 +383,7 @@ class BatchScores:
                 for member, endpoints in zip(network.members, self.endpoints)
             ]
             parts.append(KindOfParts(begin, words, rounded(mean_of(of_members))))
-        return ScoredArcs(self.size - 1, arcs, arc_scores, *parts)
+        return arc_scores, parts
 
     def label_scores(self, arcs: BatchArcs) -> Float32s:
         """Score the labels of arcs, float32[A, L]."""
@@ -461,7 +445,8 @@ class NetworkScores:
         self, head: Ints, mod: Ints, projective: bool, single_root: bool
     ) -> dict[str, NDArray[Any]]:
         """Return the fields of a problem over sorted candidate arcs."""
-        return self._alone.scored(BatchArcs.of([(head, mod)]), projective, single_root).fields(0)
+        arcs = BatchArcs.of([(head, mod)])
+        return fields_of(*self._alone.scored(arcs, projective, single_root), 0)
 
     def label_scores(self, head: Ints, mod: Ints) -> Float32s:
         """Score the labels of arcs, float32[A, L]."""

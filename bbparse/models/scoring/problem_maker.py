@@ -21,18 +21,12 @@ import numpy as np
 
 from bbparse.core import Problem
 from bbparse.core.parts import SET_NAMES
-from bbparse.inference.search.linear import BestTrees
+from bbparse.inference.search.linear import BestTrees, best_trees
 from bbparse.models.configuration import Configuration
 from bbparse.models.factors.family import FactorFamily, alive_factors
 from bbparse.models.factors.table import FactorTable
 from bbparse.models.factors.view import FactorView
-from bbparse.models.scoring.arc_network import (
-    ArcNetwork,
-    BatchArcs,
-    BatchScores,
-    Scored,
-    ScoredArcs,
-)
+from bbparse.models.scoring.arc_network import ArcNetwork, BatchArcs, BatchScores, Scored, fields_of
 from bbparse.models.scoring.candidates import Pairs
 from bbparse.models.scoring.linear import QUANTUM, LinearScorer
 from bbparse.models.scoring.soft_tags import likely_tags_of
@@ -42,13 +36,10 @@ from bbparse.runtime.errors import ProblemError, TreebankError
 from bbparse.runtime.options import check_type
 from bbparse.treebank import Sentence
 from bbparse.treebank.encode import encode_all
-from bbparse.treebank.sentence import MAX_WORDS
+from bbparse.treebank.sentence import MAX_WORDS, ScoredTree
 
 # Most candidate parts of a sentence; more would endanger the memory (24 bytes each and more).
 MAX_PARTS = 60_000_000
-
-LabelledTree = tuple[Sentence, list[int], list[str]]
-"""A sentence, its heads and its labels."""
 
 
 def with_arcs_of(arc_head: Ints, arc_mod: Ints, heads: Ints) -> Pairs:
@@ -195,8 +186,9 @@ class ScoredBatch(Sequence[Scored]):
         self.maker, self.sentences, self.values = maker, sentences, values
         self.arcs, self.scores = arcs, scores
         self.kind = maker.config.projective, maker.config.model.single_root
-        #: All arcs and parts with their scores; None with templates.
-        self.linear = None if scores is None else scores.scored(arcs, *self.kind)
+        if scores is not None:
+            #: Scores of the arcs, float64[A], and siblings and grandchildren with theirs.
+            self.arc_score, self.parts = scores.scored(arcs, *self.kind)
         self._sets: list[dict[str, Any]] = []
         if maker.families and len(maker.table):
             # A family handles all sentences before the next one does.
@@ -214,11 +206,12 @@ class ScoredBatch(Sequence[Scored]):
         i %= len(self)
         sentence, arcs = self.sentences[i], self.arcs.of_sentence(i)
         encoded = self.values[i] if self.values else None
-        if self.linear is None:
+        if self.scores is None:
             scorer = cast(LinearScorer, self.maker.scorer)  # templates come with a scorer
             fields: dict[str, Any] = scorer.score(self.values[i], *arcs, *self.kind)
         else:
-            fields = self.linear.fields(i)
+            of_arcs = self.arc_score[slice(*self.arcs.ptr[i : i + 2])]
+            fields = fields_of(of_arcs, self.parts, i)
         if self._sets:
             fields |= self._sets[i]
         fields |= {"projective": self.kind[0], "single_root": self.kind[1], "quantum": QUANTUM}
@@ -226,19 +219,23 @@ class ScoredBatch(Sequence[Scored]):
         scores = None if self.scores is None else self.scores.of_sentence(i)
         return Scored(sentence, encoded, problem, scores)
 
-    def decoded(self, labelled: bool) -> tuple[BestTrees, list[LabelledTree]]:
+    def decoded(self, labelled: bool) -> tuple[BestTrees, list[ScoredTree]]:
         """Find the best trees and their labels, all at once; not all may be settled.
 
         They are those of the charts of a network's scores, projective and without factors.
         """
-        linear, scores = cast(ScoredArcs, self.linear), cast(BatchScores, self.scores)
-        ptr = np.append(0, np.cumsum(linear.n_words))
-        found, labels = linear.best_trees(self.kind[1]), list[str]()
+        scores = cast(BatchScores, self.scores)
+        n_words, arcs = scores.size - 1, (*self.arcs, self.arc_score)
+        found, labels = best_trees(n_words, arcs, *self.parts, self.kind[1], QUANTUM), list[str]()
+        ptr = np.append(0, np.cumsum(n_words))
         if labelled:
-            words = np.arange(1, ptr[-1] + 1) - np.repeat(ptr[:-1], linear.n_words)
+            words = np.arange(1, ptr[-1] + 1) - np.repeat(ptr[:-1], n_words)
             labels = scores.best_labels(BatchArcs(ptr, found.heads, words.astype(np.int32)))
-        heads, rows = found.heads.tolist(), zip(self.sentences, pairwise(ptr.tolist()))
-        return found, [(sentence, heads[a:b], labels[a:b]) for sentence, (a, b) in rows]
+        heads, rows = found.heads.tolist(), zip(found.scores.tolist(), pairwise(ptr.tolist()))
+        return found, [
+            ScoredTree(tuple(heads[a:b]), score, score, True, tuple(labels[a:b]))
+            for score, (a, b) in rows
+        ]
 
     def _views(self) -> list[FactorView]:
         """Return the views of all sentences, which have copies of the arcs."""

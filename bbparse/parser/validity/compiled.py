@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bbparse.parser.validity.conditions import KINDS, ArcCondition, Rule, Test
 from bbparse.treebank import Sentence
-from bbparse.treebank.sentence import miscs
+from bbparse.treebank.sentence import AnyTree, miscs
 
 #: Name of a column in conditions → its name in `Sentence`.
 _COLUMNS = {"upos": "upos", "feats": "feats", "xpos": "xpos", "form": "forms", "lemma": "lemmas"}
@@ -141,7 +141,7 @@ class CompiledRules:
         parts, width = (bits, bits >> self.size), -(-self.size // 64) * 8
         return b"".join([(own & (1 << self.size) - 1).to_bytes(width, "little") for own in parts])
 
-    def suspects(self, trees: Sequence[tuple[Sentence, list[int], list[str]]]) -> list[int]:
+    def suspects(self, trees: Sequence[AnyTree]) -> list[int]:
         """Return the numbers of those of some projective trees that may break a rule.
 
         This is a quick test of all words at once, without MISC and exceptions.

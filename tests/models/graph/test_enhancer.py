@@ -84,7 +84,7 @@ def test_a_batch_gives_what_each_sentence_gives() -> None:
 def test_paths_are_those_of_enumeration() -> None:
     """All pairs of words whose path is a template, and no others."""
     made, trees = enhancer(), random_trees(5, 300)
-    words = made.vocabulary(trees)
+    words = made.vocabulary(Marks(trees))
     paths, _ = made.paths(words)
     found = set()
     for path in paths.tolist():
