@@ -129,7 +129,7 @@ def test_random_batches(seed: int) -> None:
     kinds = part_words(*arcs, n_words + 1, first, True, single_root)
     parts = [KindOfParts(ptr, words, scores(words.shape[1])) for ptr, words in kinds]
     of_arcs = scores(len(arcs.head))
-    found = best_trees(n_words, (*arcs, of_arcs), *parts, single_root, QUANTUM)
+    found = best_trees(n_words, (*arcs, of_arcs), parts, single_root, QUANTUM)
     at = 0
     for i, n in enumerate(n_words.tolist()):
         own = of_arcs[slice(*arcs.ptr[i : i + 2])]

@@ -7,6 +7,7 @@ kernels contains the branch and bound, which takes longest to compile.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -126,19 +127,17 @@ class KindOfParts(NamedTuple):
 def best_trees(
     n_words: Longs,
     arcs: tuple[Longs, Ints, Ints, Float64s],
-    siblings: KindOfParts,
-    grandchildren: KindOfParts,
+    parts: Sequence[KindOfParts],
     single_root: bool,
     quantum: float,
 ) -> BestTrees:
     """Find the best tree of each sentence of a batch, as `bbparse.solve` does for one problem.
 
     ``arcs`` are where those of each sentence begin, int64[S + 1], and heads, modifiers and scores,
-    sorted by (head, modifier), in multiples of ``quantum``. Each chart scores both kinds of parts.
+    sorted by (head, modifier), in multiples of ``quantum``. Each chart scores both kinds of
+    ``parts``, siblings and grandchildren.
     """
-    tree, heads, scores, edges = _best_trees(
-        n_words, arcs, tuple(siblings), tuple(grandchildren), single_root
-    )
+    tree, heads, scores, edges = _best_trees(n_words, arcs, *map(tuple, parts), single_root)
     # Large terms may have hidden small ones: then trees have to be compared exactly.
     rounding = ROUNDING * n_words * scores[1]
     rounding_matters = (scores[2] < rounding) & (quantum <= 2.0 * rounding)

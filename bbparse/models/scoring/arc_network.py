@@ -203,12 +203,15 @@ class ArcNetwork(SequenceNetwork):
 
         Words are known by their columns; attributes are hashed once for each.
         """
-        words = [word for sentence in sentences for word in (ROOT, *sentence.words)]
+        words: list[Word | str] = []
+        for sentence in sentences:
+            words.append(ROOT)
+            words += sentence.words
         known = self._rows = self._rows if len(self._rows) < MOST_WORDS else {}
         new = [word for word in {*words} if word not in known]
         hashes = np.array([hashes_of(word, network_values) for word in new], np.uint64)
         known.update(zip(new, map(np.ndarray.tobytes, indices_among(self.keys, hashes))))
-        rows = bytearray().join(map(known.__getitem__, words))  # an array on it is writable
+        rows = bytearray().join([known[word] for word in words])  # an array on it is writable
         return np.frombuffer(rows, np.int64).reshape(len(words), -1)
 
     def tag_vectors(self, names: TagNames) -> tuple[Float32s, Float32s]:
@@ -298,36 +301,20 @@ def fields_of(arc_score: Float64s, parts: Sequence[KindOfParts], i: int) -> dict
     }
 
 
+@dataclass(eq=False)
 class BatchScores:
-    """Scores of all arcs of a batch, and of parts and labels on demand.
+    """Scores of all arcs of a batch, and of parts and labels on demand."""
 
-    Attributes
-    ----------
-    endpoints : list of float32[R, columns]
-        Endpoint vectors of all words, by each member of the network.
-    before : int32[R, kinds]
-        Numbers of words of some kinds before each word (`counts_before`).
-    first, size : int64[S]
-        Row of the root of each sentence, and its number of words, root included.
-    scores : float32[Σ size²]
-        Scores of all arcs, head by modifier: -inf where there is no arc, and in long sentences for
-        long arcs, which are unlikely.
-    totals : float64[Σ size]
-        log Σ_h exp s(h, m) over all heads of each word.
-    """
-
-    def __init__(
-        self,
-        network: ArcNetwork,
-        endpoints: Sequence[Float32s],
-        before: Ints,
-        first: Longs,
-        size: Longs,
-        scores: Float32s,
-        totals: Float64s,
-    ) -> None:
-        self.network, self.endpoints, self.before = network, endpoints, before
-        self.first, self.size, self.scores, self.totals = first, size, scores, totals
+    network: ArcNetwork
+    #: Endpoint vectors of all words, float32[R, columns], by each member of the network.
+    endpoints: Sequence[Float32s]
+    before: Ints  #: [R, kinds], words of some kinds before each word (`counts_before`).
+    first: Longs  #: [S], row of the root of each sentence.
+    size: Longs  #: [S], number of words, root included.
+    #: [Σ size²], scores of all arcs, head by modifier: -inf where there is no arc, and in long
+    #: sentences for long arcs, which are unlikely.
+    scores: Float32s
+    totals: Float64s  #: [Σ size], log Σ_h exp s(h, m) over all heads of each word.
 
     @cached_property
     def starts(self) -> tuple[Longs, Longs]:

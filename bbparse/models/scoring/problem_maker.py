@@ -226,7 +226,7 @@ class ScoredBatch(Sequence[Scored]):
         """
         scores = cast(BatchScores, self.scores)
         n_words, arcs = scores.size - 1, (*self.arcs, self.arc_score)
-        found, labels = best_trees(n_words, arcs, *self.parts, self.kind[1], QUANTUM), list[str]()
+        found, labels = best_trees(n_words, arcs, self.parts, self.kind[1], QUANTUM), list[str]()
         ptr = np.append(0, np.cumsum(n_words))
         if labelled:
             words = np.arange(1, ptr[-1] + 1) - np.repeat(ptr[:-1], n_words)
