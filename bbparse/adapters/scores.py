@@ -18,6 +18,7 @@ from bbparse.core import Problem, Solution
 from bbparse.core.check import MAX_SCORE, as_flag, check_matrix, error_context
 from bbparse.inference.matrix import as_array, cut
 from bbparse.inference.solve import solve
+from bbparse.models.scoring.labels import best_labels
 from bbparse.parser.parse import trees_of
 from bbparse.parser.validity.check import RuledSentence
 from bbparse.parser.validity.constraints import Candidates
@@ -261,8 +262,8 @@ def decode(
         solution = solve_it(problem, k_best)
         labels, mods = [list[str]() for _ in solution.heads], np.arange(1, scores.n_words + 1)
         if scores.labels is not None:
-            numbers = [scores.labels[mods, row[1:]].argmax(-1).tolist() for row in solution.heads]
-            labels = [[scores.names[r] for r in row] for row in numbers]
+            rows = (scores.labels[mods, heads[1:]] for heads in solution.heads)
+            labels = [best_labels(scores.names, row) for row in rows]
         found = ValidTrees(solution, labels, [[]] * len(solution))
     else:
         ruled, label_scores = _ruled(scores, sentence, rules)

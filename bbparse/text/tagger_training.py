@@ -42,12 +42,7 @@ def train_tagger(
     ``silver`` are further sentences with the tags and trees of a teacher, iterated several times;
     tags, rules of lemmas and the use of capitals are those of ``sentences``.
     """
-    for sentence in sentences:
-        if "_" in sentence.upos:
-            word = sentence.upos.index("_")
-            raise TreebankError(
-                f"{sentence.place(word)}: word {word + 1} has no UPOS, which training needs"
-            )
+    _check_tags(sentences)
     tags = _numbers(tag for sentence in sentences for tag in _tags(sentence))
     upos = _numbers(tag for sentence in sentences for tag in sentence.upos)
     deprels = _numbers(label for sentence in sentences for label in sentence.deprels)
@@ -97,6 +92,16 @@ def train_tagger(
     notes = {"sentences": len(sentences), "words": sum(s.n_words for s in sentences)}
     known = np.array(sorted(pairs), np.int32)
     return Tagger(network, known, lemmas.candidates, lemmas.lexicon, truecasing, notes, embeddings)
+
+
+def _check_tags(sentences: Iterable[Sentence]) -> None:
+    """Raise `TreebankError` if a word has no UPOS."""
+    for sentence in sentences:
+        if "_" in sentence.upos:
+            word = sentence.upos.index("_")
+            raise TreebankError(
+                f"{sentence.place(word)}: word {word + 1} has no UPOS, which training needs"
+            )
 
 
 def _tags(sentence: Sentence) -> list[str]:

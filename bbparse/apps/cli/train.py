@@ -246,14 +246,7 @@ def train(
     base = about["base"]
     names = None if factors is None else [name for name in factors.split(",") if name]
     teacher, target = about.pop("teacher"), Path(model)
-    for is_wrong, message in (
-        (text_from is not None and no_text, "--text-from and --no-text exclude each other"),
-        (teacher is not None and not raw, "--teacher has nothing to parse: give --raw, too"),
-        (raw and no_text and teacher is None, "--raw with --no-text needs a --teacher"),
-        (raw and not config.network.epochs, "--raw is for networks, and network.epochs is 0"),
-    ):
-        if is_wrong:
-            raise click.UsageError(message)
+    _check_options(text_from, no_text, teacher, raw, config)
     with embedding_loader(about, target) as load:
         single_root = config.model.single_root
         sentences = _read(treebanks, skip_invalid, single_root)
@@ -262,15 +255,9 @@ def train(
 
         def learn(target: Path, silver: Silver | None = None) -> Parser:
             def reading(embeddings: Embeddings | None, checkpoint: Checkpoint) -> TextModels:
-                return known or train_text_models(
-                    sentences,
-                    config.learning.seed,
-                    embeddings,
-                    checkpoint,
-                    quick=base is not None,
-                    silver=silver or (),
-                    say=say,
-                )
+                given = sentences, config.learning.seed, embeddings, checkpoint
+                quick, text = base is not None, silver or ()
+                return known or train_text_models(*given, quick=quick, silver=text, say=say)
 
             return Parser.train(
                 sentences,
@@ -303,6 +290,24 @@ def train(
     for path in temporary:
         path.unlink(missing_ok=True)
     say(f"wrote {target}")
+
+
+def _check_options(
+    text_from: str | None,
+    no_text: bool,
+    teacher: str | None,
+    raw: Sequence[str],
+    config: Configuration,
+) -> None:
+    """Raise `click.UsageError` for options that exclude or need each other."""
+    for is_wrong, message in (
+        (text_from is not None and no_text, "--text-from and --no-text exclude each other"),
+        (teacher is not None and not raw, "--teacher has nothing to parse: give --raw, too"),
+        (raw and no_text and teacher is None, "--raw with --no-text needs a --teacher"),
+        (raw and not config.network.epochs, "--raw is for networks, and network.epochs is 0"),
+    ):
+        if is_wrong:
+            raise click.UsageError(message)
 
 
 def _add_facts(

@@ -138,19 +138,7 @@ class Candidates:
         a copy is less by the difference to the arc's best label. If trees have to be `valid`,
         labels that a rule about one arc forbids are left out, as long as there is another.
         """
-        p = self.problem
-        conditions: dict[Arc, tuple[int, int]] = {}  # of what is forbidden, and of exceptions
-        for constraint in constraints:
-            groups = [(group, False) for group in constraint.groups]
-            groups += [(constraint.unless, True)] if constraint.unless else []
-            for group, allows in groups:
-                for arc in group.arcs if group.condition else ():
-                    against, exceptions = conditions.get(arc, (0, 0))
-                    if allows:
-                        exceptions |= group.condition
-                    else:
-                        against |= group.condition
-                    conditions[arc] = against, exceptions
+        p, conditions = self.problem, _conditions(constraints)
         keys = pair_keys(p.n_words, p.arc_head, p.arc_mod)
         n_copies = np.ones(len(keys), np.int64)
         forbidden = self.ruled.rules.alone if valid else 0
@@ -249,6 +237,20 @@ class Candidates:
                 score[union] -= cost
         changed = p.changed(arc_score=score, arc_state=state)
         return with_sets(with_sets(changed, "factor", factors), "count", counts)
+
+
+def _conditions(constraints: Iterable[ForbiddenSet]) -> dict[Arc, tuple[int, int]]:
+    """Return the conditions on arcs: those of what is forbidden, and those of exceptions."""
+    conditions: dict[Arc, tuple[int, int]] = {}
+    for constraint in constraints:
+        groups = [(group, group.condition, 0) for group in constraint.groups]
+        if constraint.unless:
+            groups.append((constraint.unless, 0, constraint.unless.condition))
+        for group, against, allows in groups:
+            for arc in group.arcs if group.condition else ():
+                old = conditions.get(arc, (0, 0))
+                conditions[arc] = old[0] | against, old[1] | allows
+    return conditions
 
 
 def _best_labels(

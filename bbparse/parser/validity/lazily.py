@@ -31,6 +31,7 @@ from bbparse.core.edit import with_sets
 from bbparse.core.scale import scaled
 from bbparse.core.score import tree_terms
 from bbparse.inference.search.rescaling import resolves
+from bbparse.models.scoring.labels import best_numbers
 from bbparse.parser.validity.check import Fault
 from bbparse.parser.validity.constraints import ArcLabelScores, Candidates, ForbiddenSet, SplitArcs
 from bbparse.runtime.arrays import Ints
@@ -103,7 +104,7 @@ def solve_valid(
         n_known = len(constraints)
         for row, arcs in deadline.through(zip(result.heads, result.arcs)):
             heads, chosen = row[1:].tolist(), split.labels[arcs]
-            best = label_scores(row[1:], words).argmax(axis=1)
+            best = best_numbers(label_scores(row[1:], words))
             labels.append([names[i] for i in np.where(chosen >= 0, chosen, best).tolist()])
             faults_of.append(ruled.faults(heads, labels[-1]))
             forbid(heads, faults_of[-1])
