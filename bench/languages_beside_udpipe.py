@@ -5,8 +5,8 @@
 Options are its own, but for time the tokenizer and the tagger make 10 passes, as its parser does,
 and the parser has no search-based oracle: for Swedish, more passes and that oracle, as in published
 models, took four times as long and gained 0.2 LAS. Test parts are parsed once, from their words and
-from text. Results of former runs
-are kept in bench/results/languages_beside_udpipe.json. Needs ``pip install ufal.udpipe``, and git.
+from text. Results of former runs are kept in bench/results/languages_beside_udpipe.json. Needs
+``pip install ufal.udpipe``, and git.
 """
 
 from __future__ import annotations
