@@ -107,9 +107,8 @@ def _multiply(
             for i in range(np.uint64(inputs)):
                 block[r * np.uint64(inputs) + i] = x[np.uint64(first) + r, i]
         for p in range(panels.shape[0]):
-            for row in range(
-                0, size, tile_rows()
-            ):  # the last rows may be zeros, or of the block before
+            # the last rows may be zeros, or of the block before
+            for row in range(0, size, tile_rows()):
                 tile(fours, row * groups, panels[p], start, sums, row, p * together)
         for r in range(size):
             to = np.uint64(first) + r
