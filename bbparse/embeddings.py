@@ -7,5 +7,13 @@ from bbparse.neural.embeddings import (
     fit_encoder,
     read_vectors,
 )
+from bbparse.neural.embeddings.tuning import tune_encoder
 
-__all__ = ["Embeddings", "EncoderStates", "WordVectors", "fit_encoder", "read_vectors"]
+__all__ = [
+    "Embeddings",
+    "EncoderStates",
+    "WordVectors",
+    "fit_encoder",
+    "read_vectors",
+    "tune_encoder",
+]

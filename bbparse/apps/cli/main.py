@@ -33,6 +33,7 @@ COMMANDS = {
     "tune": "Choose how much to prune: accuracy against speed.",
     "train": "Train a model on a treebank.",
     "train-tagger": "Train a tagger on a treebank.",
+    "train-encoder": "Tune an encoder to a treebank.",
     "train-graphs": "Add enhanced graphs to a model.",
     "train-phrases": "Train a phrase-structure parser on bracketed trees.",
     "phrases": "Parse into phrase structure.",

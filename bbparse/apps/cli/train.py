@@ -53,6 +53,14 @@ class _Layers(click.ParamType):
         return last if len(numbers) == 1 else (first, last)
 
 
+encoder_layers = option(
+    "--encoder-layers",
+    "Use the first N layers of --encoder, and the mean of the last four of them, or the mean of"
+    " layers M to N.  [default: all]",
+    _Layers(),
+    metavar="N|M-N",
+)
+
 _OPTIONS = (
     option(
         "--vectors",
@@ -73,13 +81,7 @@ _OPTIONS = (
         " PyTorch and transformers.",
         metavar="NAME|FOLDER",
     ),
-    option(
-        "--encoder-layers",
-        "Use the first N layers of --encoder, and the mean of the last four of them, or the mean of"
-        " layers M to N.  [default: all]",
-        _Layers(),
-        metavar="N|M-N",
-    ),
+    encoder_layers,
     option(
         "--encoder-bits",
         "Round weights of --encoder to some B bits each, for a smaller model.  [default: 6]",
@@ -249,8 +251,8 @@ def train(
     _check_options(text_from, no_text, teacher, raw, config)
     with embedding_loader(about, target) as load:
         single_root = config.model.single_root
-        sentences = _read(treebanks, skip_invalid, single_root)
-        dev_sentences = _read([dev], skip_invalid, single_root) if dev is not None else []
+        sentences = read_trees(treebanks, skip_invalid, single_root)
+        dev_sentences = read_trees([dev], skip_invalid, single_root) if dev is not None else []
         known = None if text_from is None else TextModels(*load_tagger(MODELS.path(text_from)))
 
         def learn(target: Path, silver: Silver | None = None) -> Parser:
@@ -361,7 +363,7 @@ def _configured(name: str, options: dict[str, Any]) -> Configuration:
     return config.with_("model", projective={"yes": True, "no": False}.get(projective, projective))
 
 
-def _read(paths: Sequence[str], skip_invalid: bool, single_root: bool) -> list[Sentence]:
+def read_trees(paths: Sequence[str], skip_invalid: bool, single_root: bool) -> list[Sentence]:
     """Read the trees of treebanks; report sentences that are skipped."""
     sentences: list[Sentence] = []
     for path in _distinct(paths):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from bbparse.neural.embeddings.wordpiece import WordPieces
 from bbparse.runtime.archive import check_entry
 from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.errors import EmbeddingsError, one_line
+from bbparse.runtime.output import open_binary_output
 
 _FAMILIES = ("bert", "roberta", "xlm-roberta", "camembert", "mpnet")
 #: Names of MPNet's weights where they differ from those of BERT.
@@ -53,16 +55,46 @@ def read_bert(
     ``layers`` are the lowest layer of the mean, None for the default, and the last that is used.
     With ``bits``, weights are rounded so that a compressed file has some so many bits for each.
     """
+    with _reading(folder):
+        return _rounded(_source(folder, layers), bits)
+
+
+def read_folder(folder: Path, layers: tuple[int | None, int] | None) -> Source:
+    """Read the files of an encoder's folder: see `read_bert`."""
+    with _reading(folder):
+        return _source(folder, layers)
+
+
+@contextmanager
+def _reading(folder: Path) -> Iterator[None]:
+    """Name the folder of an encoder in errors."""
     try:
         with np.errstate(all="ignore"):  # weights that are not finite are refused
-            return _read_bert(folder, layers, bits)
+            yield
     except EmbeddingsError as error:
         raise type(error)(f"encoder {folder}: {error}") from None
     except (OSError, ValueError, RecursionError) as error:
         raise EmbeddingsError(f"encoder {folder}: cannot be read: {one_line(error)}") from None
 
 
-def _read_bert(folder: Path, layers: tuple[int | None, int] | None, bits: float | None) -> Bert:
+class Source(NamedTuple):
+    """What an encoder's folder holds.
+
+    `weights` returns an array by its name in BERT, and `name_of` its name in the file, which has
+    these `arrays`. `positions` are float32[n, width], with the vector of the first segment,
+    `relative` the bias of distances of MPNet.
+    """
+
+    note: dict[str, Any]
+    pieces: Pieces
+    arrays: dict[str, NDArray[Any]]
+    weights: Callable[[str], Float32s]
+    name_of: Callable[[str], str]
+    positions: Float32s
+    relative: Float32s | None
+
+
+def _source(folder: Path, layers: tuple[int | None, int] | None) -> Source:
     for file in _NEEDED:
         if not (folder / file).is_file():
             raise ForeignEncoder(f"has no {file}")
@@ -94,14 +126,23 @@ def _read_bert(folder: Path, layers: tuple[int | None, int] | None, bits: float 
 
     renamed = _MPNET.items() if is_mpnet else ()
 
+    def name_of(name: str) -> str:
+        return prefix + next((name.replace(*both) for both in renamed if both[0] in name), name)
+
     def get(name: str) -> Float32s:
-        name = next((name.replace(*both) for both in renamed if both[0] in name), name)
-        array = weights.get(prefix + name)
+        array = weights.get(name_of(name))
         if array is None:
             raise EmbeddingsError(f"weights {name} are missing")
         return array.astype(np.float32, copy=False)
 
-    return _rounded(note, pieces, get, first, bits)
+    positions = get("embeddings.position_embeddings.weight")[first:]
+    if is_mpnet:
+        relative = _by_distance(get("encoder.relative_attention_bias.weight"))
+        return Source(note, pieces, weights, get, name_of, positions, relative)
+    segment = get("embeddings.token_type_embeddings.weight")[0]
+    if positions.shape[1:] != segment.shape:  # their sum could be larger than the memory
+        raise EmbeddingsError(f"positions have shape {positions.shape}, segments {segment.shape}")
+    return Source(note, pieces, weights, get, name_of, positions + segment, None)
 
 
 def _sizes_of(
@@ -129,10 +170,9 @@ def _json(folder: Path, file: str) -> dict[str, Any]:
     return found
 
 
-def _rounded(
-    note: dict[str, Any], pieces: Pieces, get: Any, first: int, bits: float | None
-) -> Bert:
-    """Round the weights of an encoder, whose positions begin with `first`."""
+def _rounded(source: Source, bits: float | None) -> Bert:
+    """Round the weights of an encoder."""
+    note, pieces, get = source.note, source.pieces, source.weights
     in_deviations = np.float32(0.0 if bits is None else 2.0 ** (_NORMAL_BITS - bits))
 
     def units_of(rows: Float32s, largest: float) -> Float32s:
@@ -142,19 +182,13 @@ def _rounded(
 
     vectors = get("embeddings.word_embeddings.weight")[: len(pieces.pieces)]
     units = np.maximum(units_of(vectors, 127.0), np.float32(2.0**-100))
-    positions = get("embeddings.position_embeddings.weight")[first:]
-    segment = np.zeros(note["width"], np.float32)
-    if "relative" not in note:
-        segment = get("embeddings.token_type_embeddings.weight")[0]
-    if positions.shape[1:] != segment.shape:  # their sum could be larger than the memory
-        raise EmbeddingsError(f"positions have shape {positions.shape}, segments {segment.shape}")
     numbers: dict[str, Float32s] = {
-        "positions": positions + segment,
+        "positions": source.positions,
         "gain": get("embeddings.LayerNorm.weight"),
         "shift": get("embeddings.LayerNorm.bias"),
     }
-    if "relative" in note:
-        numbers["relative"] = _by_distance(get("encoder.relative_attention_bias.weight"))
+    if source.relative is not None:
+        numbers["relative"] = source.relative
     matrices: dict[str, NDArray[np.int8]] = {}
     root = np.float32(math.sqrt(note["width"] // note["heads"]))
 
@@ -264,3 +298,18 @@ def read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
             array = raw.view(np.dtype(_DTYPES[dtype]).newbyteorder("<"))
         arrays[name] = array.reshape(shape)
     return arrays
+
+
+def write_safetensors(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
+    """Write arrays of floats as 32 bits."""
+    header: dict[str, Any] = {}
+    end = 0
+    for name, array in arrays.items():
+        start, end = end, end + 4 * array.size
+        header[name] = {"dtype": "F32", "shape": array.shape, "data_offsets": [start, end]}
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open_binary_output(path) as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for array in arrays.values():
+            file.write(array.astype("<f4").tobytes())

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from bbparse.neural.embeddings.hugging_face import read_bert
 from bbparse.treebank import write_conllu
 from tests import toy
 from tests.apps.cli.conftest import NETWORK, Done, Run
+from tests.neural.embeddings.small import make_weights, write_encoder
 from tests.neural.embeddings.tiny import make_encoder
 
 
@@ -127,3 +129,17 @@ def test_an_encoder(run: Run, small: Path, tmp_path: Path, monkeypatch: pytest.M
     make_encoder(folder, seed=7)
     done = run("parse", small / "dev.conllu", "--model", model)
     assert "another version than the model was trained with" in done.complaint()
+
+
+def test_an_encoder_is_tuned(run: Run, small: Path, tmp_path: Path) -> None:
+    """Its folder is one that `train` takes, and an older folder stays as it is."""
+    folder = write_encoder(tmp_path / "old", make_weights())
+    train = "train-encoder", folder, small / "train.conllu", "--output"
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    done = run(*train, folder)
+    assert done.code == 2 and "exists, expected a new or an empty folder" in done.err
+    assert before == {path.name: path.read_bytes() for path in folder.iterdir()}
+    pytest.importorskip("torch")
+    more = "--encoder-layers", "1-2", "--passes", "1"
+    assert run(*train, tmp_path / "new", *more).code == 0
+    assert read_bert(tmp_path / "new", (1, 2)).hash != read_bert(folder, (1, 2)).hash
