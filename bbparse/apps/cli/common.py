@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import permutations
+from pathlib import Path
 from typing import Any
 
 import click
@@ -42,6 +43,21 @@ class OutputFile(click.Path):
         if value == "":
             self.fail("the name is empty, expected a file", param, ctx)
         return super().convert(value, param, ctx)
+
+
+class OutputFolder(click.ParamType):
+    """A folder that a command makes: it is not there yet, or empty."""
+
+    name = "folder"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """Return the folder."""
+        folder = Path(value)
+        used = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
+        if used or value in ("", "-"):
+            found = "exists" if used else "is no folder"
+            self.fail(f"{value!r} {found}, expected the name of a new folder", param, ctx)
+        return folder
 
 
 class Described(click.Command):

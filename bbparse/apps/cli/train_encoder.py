@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from bbparse.apps.cli.common import FILE, RealRange, command, flag, option, say
+from bbparse.apps.cli.common import FILE, OutputFolder, RealRange, command, flag, option, say
 from bbparse.apps.cli.train import encoder_layers, read_trees
 from bbparse.neural.embeddings.tuning import RATE, tune_encoder
 
@@ -15,7 +15,7 @@ from bbparse.neural.embeddings.tuning import RATE, tune_encoder
 @command("train-encoder")
 @click.argument("encoder", type=click.Path(exists=True, file_okay=False), metavar="FOLDER")
 @click.argument("treebanks", type=FILE, metavar="TRAIN…", nargs=-1, required=True)
-@option("--output", "Folder to write; it must not exist, or be empty.", click.Path(), required=True)
+@option("--output", "Folder to make.", OutputFolder(), required=True)
 @encoder_layers
 @option("--passes", "How often each sentence is read.", RealRange(0.0, 1e3), 3.0, metavar="N")
 @option(
@@ -30,7 +30,7 @@ from bbparse.neural.embeddings.tuning import RATE, tune_encoder
 def train_encoder(
     encoder: str,
     treebanks: tuple[str, ...],
-    output: str,
+    output: Path,
     encoder_layers: int | tuple[int, int] | None,
     passes: float,
     rate: float,
@@ -49,10 +49,7 @@ def train_encoder(
       bbparse train-encoder all-mpnet-base-v2 train.conllu --encoder-layers 5-8 --output tuned
       bbparse train train.conllu --encoder tuned --encoder-layers 5-8 --model my.model
     """
-    target = Path(output)
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise click.UsageError(f"--output {output}: exists, expected a new or an empty folder")
     sentences = read_trees(treebanks, skip_invalid, single_root=False)
     how: dict[str, Any] = {"passes": passes, "rate": rate, "seed": seed}
-    tune_encoder(encoder, sentences, target, layers=encoder_layers, **how)
+    tune_encoder(encoder, sentences, output, layers=encoder_layers, **how)
     say(f"wrote {output}")

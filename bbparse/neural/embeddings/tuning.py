@@ -25,7 +25,7 @@ from bbparse.neural.embeddings.pieces import Pieces
 from bbparse.neural.embeddings.windows import LAYERS
 from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.errors import EmbeddingsError
-from bbparse.runtime.output import open_binary_output, open_output
+from bbparse.runtime.output import open_binary_output, open_output, writing
 from bbparse.runtime.progress import watched
 from bbparse.treebank import Sentence
 
@@ -97,6 +97,8 @@ def tune_encoder(
     rows, sizes = _rows(sentences, source)
     if not rows:
         raise EmbeddingsError(f"encoder {folder}: no sentence to learn from")
+    with writing(output):
+        Path(output).mkdir(parents=True, exist_ok=True)
     torch.manual_seed(seed)
     plan = passes, rate
     learned = _learned(torch, source, rows, sizes, plan, np.random.default_rng(seed))
@@ -159,7 +161,6 @@ def _multiplies_halves(torch: Any, device: str) -> bool:
 
 def _write(folder: Path, output: Path, source: Source, learned: dict[str, Float32s]) -> None:
     """Write the folder of an encoder without layers that are not used."""
-    output.mkdir(parents=True, exist_ok=True)
     config = json.loads((folder / "config.json").read_text("utf-8"))
     config["num_hidden_layers"] = source.note["layers"]
     with open_output(output / "config.json") as file:

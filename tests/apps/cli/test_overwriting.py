@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 import pytest
 
-from bbparse.apps.cli.common import Command, OutputFile
+from bbparse.apps.cli.common import Command, OutputFile, OutputFolder
 from bbparse.apps.cli.main import COMMANDS, cli
 from tests import toy
 from tests.apps.cli.conftest import Run
@@ -93,7 +93,7 @@ def outputs() -> Iterator[tuple[str, click.Command, click.Parameter]]:
             for parameter in command.params:
                 if isinstance(parameter.type, OutputFile):
                     yield name, command, parameter
-                else:
+                elif not isinstance(parameter.type, OutputFolder):
                     assert not {"-o", "--output"} & set(parameter.opts)
 
 
