@@ -86,7 +86,8 @@ def tune_encoder(
     Raises
     ------
     EmbeddingsError
-        If the encoder cannot be read, PyTorch is missing, or there is nothing to learn.
+        If the encoder cannot be read, PyTorch is missing, there is nothing to learn, or the rate is
+        so large that weights are not finite any more.
     OutputError
         If the folder cannot be written.
     """
@@ -102,6 +103,8 @@ def tune_encoder(
     torch.manual_seed(seed)
     plan = passes, rate
     learned = _learned(torch, source, rows, sizes, plan, np.random.default_rng(seed))
+    if not all(np.isfinite(array).all() for array in learned.values()):
+        raise EmbeddingsError(f"encoder {folder}: weights are not finite any more: rate is {rate}")
     _write(Path(folder), Path(output), source, learned)
 
 

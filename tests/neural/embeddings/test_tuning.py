@@ -116,6 +116,9 @@ def test_what_cannot_be_learned(
     for sentences in ([], [without_trees], [replace(too_long, heads=[0] * too_long.n_words)]):
         with pytest.raises(EmbeddingsError, match="no sentence to learn from"):
             tune_encoder(folder, sentences, tmp_path / "out")
+    with pytest.raises(EmbeddingsError, match=r"not finite any more: rate is 1e\+30"):
+        tune_encoder(folder, toy.sentences()[:5], tmp_path / "far", rate=1e30)
+    assert not [*(tmp_path / "far").iterdir()]
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(EmbeddingsError, match="needs PyTorch: pip install"):
         tune_encoder(folder, toy.sentences()[:5], tmp_path / "out")
