@@ -104,7 +104,7 @@ class EncoderStates(Embeddings):
                 if key not in self._cached and key not in missing:
                     states = self._read(key, sentence.n_words)
                     if states is None:
-                        missing[key] = _composed(sentence)
+                        missing[key] = composed(sentence)
                     else:
                         self._cached[key] = states
             if missing:
@@ -144,7 +144,7 @@ class EncoderStates(Embeddings):
         return type(self)(self.note, shift, self.folder, self._encoder)
 
     def _key(self, sentence: Sentence) -> str:
-        text = "\0".join([self.note["hash"], *_composed(sentence)])
+        text = "\0".join([self.note["hash"], *composed(sentence)])
         return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
     def _path(self, key: str) -> Path | None:
@@ -258,10 +258,9 @@ def fit_encoder(
     try:
         if not Path(name).is_dir():
             raise ForeignEncoder(f"encoder {name}: is no folder")
-        span = (None, layers) if isinstance(layers, int) else layers
-        encoder = read_bert(Path(name), span, bits)
+        encoder = read_bert(Path(name), layers, bits)
         if pieces is not None:
-            words = (form for sentence in sentences for form in _composed(sentence))
+            words = (form for sentence in sentences for form in composed(sentence))
             encoder = encoder.with_frequent(words, pieces)
         facts = {**encoder.note, "name": Path(name).name, "revision": None}
     except ForeignEncoder as error:
@@ -288,6 +287,6 @@ def identity(dimension: int) -> Float32s:
     return np.repeat(np.array([[0.0], [1.0]], np.float32), dimension, axis=1)
 
 
-def _composed(sentence: Sentence) -> list[str]:
+def composed(sentence: Sentence) -> list[str]:
     """Return the words of a sentence in NFC, as taggers and parsers read them."""
     return [normalize("NFC", form) for form in sentence.forms]

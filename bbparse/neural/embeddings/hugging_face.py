@@ -36,6 +36,8 @@ _PIECES: dict[str, type[WordPieces | UnigramPieces]] = {
 }
 #: Numbers of a normal distribution take some N bits in units of 2^(2.05 - N) deviations.
 _NORMAL_BITS = 2.05
+#: The number of layers, or the lowest of the mean (None: the default) and the last; None for all.
+Layers = int | tuple[int | None, int] | None
 #: Sizes in the note, and their names in the configuration.
 _SIZES = {
     "layers": "num_hidden_layers",
@@ -47,19 +49,16 @@ _SIZES = {
 _NEEDED = ("config.json", "tokenizer.json", "model.safetensors")
 
 
-def read_bert(
-    folder: Path, layers: tuple[int | None, int] | None = None, bits: float | None = None
-) -> Bert:
+def read_bert(folder: Path, layers: Layers = None, bits: float | None = None) -> Bert:
     """Read an encoder from its folder; `ForeignEncoder` if it is of another kind.
 
-    ``layers`` are the lowest layer of the mean, None for the default, and the last that is used.
     With ``bits``, weights are rounded so that a compressed file has some so many bits for each.
     """
     with _reading(folder):
         return _rounded(_source(folder, layers), bits)
 
 
-def read_folder(folder: Path, layers: tuple[int | None, int] | None) -> Source:
+def read_folder(folder: Path, layers: Layers) -> Source:
     """Read the files of an encoder's folder: see `read_bert`."""
     with _reading(folder):
         return _source(folder, layers)
@@ -94,7 +93,7 @@ class Source(NamedTuple):
     relative: Float32s | None
 
 
-def _source(folder: Path, layers: tuple[int | None, int] | None) -> Source:
+def _source(folder: Path, layers: Layers) -> Source:
     for file in _NEEDED:
         if not (folder / file).is_file():
             raise ForeignEncoder(f"has no {file}")
@@ -145,13 +144,11 @@ def _source(folder: Path, layers: tuple[int | None, int] | None) -> Source:
     return Source(note, pieces, weights, get, name_of, positions + segment, None)
 
 
-def _sizes_of(
-    config: dict[str, Any], layers: tuple[int | None, int] | None, first: int
-) -> dict[str, Any]:
+def _sizes_of(config: dict[str, Any], layers: Layers, first: int) -> dict[str, Any]:
     """Return the sizes of an encoder with these layers, whose positions begin with `first`."""
     sizes = {size: json_value("config.json", config, name, int) for size, name in _SIZES.items()}
     depth = sizes["layers"]
-    lowest, last = layers or (None, depth)
+    lowest, last = (None, layers) if isinstance(layers, int) else layers or (None, depth)
     if not 1 <= last <= depth:
         raise EmbeddingsError(f"has {depth} layers, expected {last} or more")
     sizes |= {"layers": last, "positions": sizes["positions"] - first}

@@ -15,14 +15,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
-from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bbparse.neural.embeddings.bert import check_sizes
+from bbparse.neural.embeddings.encoder import composed
 from bbparse.neural.embeddings.hugging_face import Source, read_bert, read_folder, write_safetensors
 from bbparse.neural.embeddings.pieces import Pieces
-from bbparse.neural.embeddings.windows import LAYERS
 from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.errors import EmbeddingsError
 from bbparse.runtime.output import open_binary_output, open_output, writing
@@ -39,7 +39,6 @@ _CLASSES = 2_000  # the most frequent tags of each kind
 _MASKED, _DROPPED, _DROPPED_STATES = 0.1, 0.1, 0.2
 _ARC, _LABEL = 400, 128  # dimensions
 _IGNORED = -100
-_MASKS = ("[MASK]", "<mask>")
 _PARTS = (
     "attention.self.query",
     "attention.self.key",
@@ -92,9 +91,8 @@ def tune_encoder(
         If the folder cannot be written.
     """
     torch = _torch()
-    span = (None, layers) if isinstance(layers, int) else layers
-    read_bert(Path(folder), span)  # checks all sizes
-    source = read_folder(Path(folder), span)
+    read_bert(Path(folder), layers)  # checks all sizes
+    source = read_folder(Path(folder), layers)
     rows, sizes = _rows(sentences, source)
     if not rows:
         raise EmbeddingsError(f"encoder {folder}: no sentence to learn from")
@@ -199,7 +197,7 @@ def _rows(sentences: Sequence[Sentence], source: Source) -> tuple[list[_Row], li
         classes.append({value: i for i, (value, _) in enumerate(counts.most_common(_CLASSES))})
     rows, most = [], min(_MOST, len(source.positions) - 2)
     for sentence in sentences:
-        of_words = [source.pieces.of_word(normalize("NFC", form)) for form in sentence.forms]
+        of_words = [source.pieces.of_word(word) for word in composed(sentence)]
         ids = [i for word in of_words for i in word]
         if not 0 < len(ids) <= most or min(sentence.heads) < 0:
             continue
@@ -234,14 +232,13 @@ def _tensors(
     torch: Any, batch: Sequence[_Row], pieces: Pieces, random: np.random.Generator, device: str
 ) -> list[Any]:
     """Return ids and lengths of a batch, some words masked, and means of pieces for each word."""
-    mask = next((pieces.pieces.index(name) for name in _MASKS if name in pieces.pieces), None)
     lengths = np.array([len(row.ids) + 2 for row in batch])
     ids = np.full((len(batch), lengths.max()), pieces.end)
     means = np.zeros((len(batch), max(len(row.heads) for row in batch), lengths.max()), np.float32)
     for b, row in enumerate(batch):
         inner = np.array(row.ids)
-        if mask is not None:
-            inner[(random.random(len(row.heads)) < _MASKED)[row.words]] = mask
+        if pieces.mask is not None:
+            inner[(random.random(len(row.heads)) < _MASKED)[row.words]] = pieces.mask
         ids[b, : lengths[b]] = [pieces.start, *inner, pieces.end]
         means[b, row.words, np.arange(1, len(row.ids) + 1)] = 1.0
     means /= np.maximum(1.0, means.sum(axis=2, keepdims=True))
@@ -293,7 +290,7 @@ class _Encoder:
 
         x = F.embedding(ids, self._vectors) + self._positions[:count]
         x = F.dropout(F.layer_norm(x, (width,), *self._norm, note["small"]), _DROPPED)
-        lowest, total = note.get("lowest", max(1, note["layers"] - LAYERS + 1)), 0.0
+        lowest, total = check_sizes(note), 0.0
         for i, layer in enumerate(self._layers):
             split = [
                 linear(x, f"{layer}.attention.self.{name}").unflatten(2, (note["heads"], -1))
