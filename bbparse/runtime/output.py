@@ -9,10 +9,13 @@ import lzma
 import os
 import re
 import secrets
+import shutil
 import stat
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import partial
+from pathlib import Path
 from typing import IO, Any, cast
 
 from bbparse.runtime.errors import OutputError
@@ -170,6 +173,36 @@ def replacing(name: str) -> Iterator[IO[bytes]]:
             with suppress(OSError):
                 os.unlink(temporary)
             raise
+
+
+@contextmanager
+def new_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Make a folder that appears if the block ends well; if there is one, it must be empty."""
+    target = Path(os.path.realpath(path))
+    temporary = target.parent / _unfinished()
+
+    def remove(*_: object) -> None:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+    with writing(os.fspath(path)):
+        if target.exists() and any(target.iterdir()):
+            raise OutputError(f"{os.fspath(path)}: cannot be written: it is not empty")
+        target.parent.mkdir(parents=True, exist_ok=True)
+    with undone_by(remove, partial(_make_folder, temporary, os.fspath(path))):
+        try:
+            yield temporary
+            with writing(os.fspath(path)):
+                if target.exists():
+                    target.rmdir()
+                os.replace(temporary, target)
+        except BaseException:
+            remove()
+            raise
+
+
+def _make_folder(folder: Path, name: str) -> None:
+    with writing(name):
+        folder.mkdir()
 
 
 def _replaceable(name: str) -> str:

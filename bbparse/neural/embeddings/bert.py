@@ -172,8 +172,16 @@ class Bert:
 
     @cached_property
     def hash(self) -> str:
-        """Hash of the fields, in hexadecimal."""
-        digest = blake2b(str(self.note.get("lowest", "")).encode(), digest_size=16)
+        """Hash of the fields and of what else changes states, in hexadecimal."""
+        usual = {
+            "small": 1e-5 if self.note.get("relative") else 1e-12,
+            "lower": True,
+            "strip": True,
+        }
+        found = {key: self.note.get(key, value) for key, value in usual.items()}
+        other = [f" {key} {found[key]}" for key in usual if found[key] != usual[key]]
+        settings = "".join([str(self.note.get("lowest", "")), *other])
+        digest = blake2b(settings.encode(), digest_size=16)
         for name, value in self.fields.items():
             if isinstance(value, list):  # vocabularies may have parts of characters
                 data = "\0".join(value).encode("utf-8", "surrogatepass")

@@ -111,7 +111,12 @@ def _source(folder: Path, layers: Layers) -> Source:
     if kind not in [*_PIECES]:
         raise ForeignEncoder(f"its pieces are of the kind {kind}, expected {' or '.join(_PIECES)}")
     pieces: Pieces = _PIECES[kind].read(tokenizer)
-    weights = read_safetensors(folder / "model.safetensors")
+    weights = {
+        name.replace("LayerNorm.gamma", "LayerNorm.weight").replace(  # names of old files
+            "LayerNorm.beta", "LayerNorm.bias"
+        ): array
+        for name, array in read_safetensors(folder / "model.safetensors").items()
+    }
     # the first position of RoBERTa and its relatives is the one after that of padding
     padding = json_value("config.json", {"pad_token_id": 1, **config}, "pad_token_id", int)
     first = 0 if config["model_type"] == "bert" else max(0, padding + 1)
@@ -131,7 +136,8 @@ def _source(folder: Path, layers: Layers) -> Source:
     def get(name: str) -> Float32s:
         array = weights.get(name_of(name))
         if array is None:
-            raise EmbeddingsError(f"weights {name} are missing")
+            raise EmbeddingsError(f"weights {name} are missing, or no floats")
+        _check_shape(name_of(name), array, _shape_of(name, note, first))
         return array.astype(np.float32, copy=False)
 
     positions = get("embeddings.position_embeddings.weight")[first:]
@@ -139,9 +145,39 @@ def _source(folder: Path, layers: Layers) -> Source:
         relative = _by_distance(get("encoder.relative_attention_bias.weight"))
         return Source(note, pieces, weights, get, name_of, positions, relative)
     segment = get("embeddings.token_type_embeddings.weight")[0]
-    if positions.shape[1:] != segment.shape:  # their sum could be larger than the memory
-        raise EmbeddingsError(f"positions have shape {positions.shape}, segments {segment.shape}")
     return Source(note, pieces, weights, get, name_of, positions + segment, None)
+
+
+def _shape_of(name: str, note: dict[str, Any], first: int) -> tuple[int | str, ...]:
+    """Return the shape of weights by their name in BERT; a text is the least number of rows."""
+    width, inner = note["width"], note["inner"]
+    module, _, kind = name.rpartition(".")
+    tables: dict[str, tuple[int | str, ...]] = {
+        "embeddings.word_embeddings": ("1 or more", width),
+        "embeddings.position_embeddings": (note["positions"] + first, width),
+        "embeddings.token_type_embeddings": ("1 or more", width),
+        "encoder.relative_attention_bias": ("4 or more", note["heads"]),
+    }
+    if module in tables:
+        return tables[module]
+    outputs = inner if module.endswith("intermediate.dense") else width
+    if kind == "bias" or module.endswith("LayerNorm"):
+        return (outputs,)
+    is_last = module.endswith("output.dense") and not module.endswith("attention.output.dense")
+    return outputs, inner if is_last else width
+
+
+def _check_shape(name: str, array: NDArray[Any], expected: tuple[int | str, ...]) -> None:
+    """Raise `EmbeddingsError` if weights have another shape."""
+    if array.ndim == len(expected) and all(
+        size == wanted if isinstance(wanted, int) else size >= int(wanted.split()[0])
+        for size, wanted in zip(array.shape, expected)
+    ):
+        return
+    shape = " x ".join(map(str, expected))
+    raise EmbeddingsError(
+        f"weights {name} have shape {array.shape}, expected {shape} as the configuration says"
+    )
 
 
 def _sizes_of(config: dict[str, Any], layers: Layers, first: int) -> dict[str, Any]:
@@ -150,7 +186,7 @@ def _sizes_of(config: dict[str, Any], layers: Layers, first: int) -> dict[str, A
     depth = sizes["layers"]
     lowest, last = (None, layers) if isinstance(layers, int) else layers or (None, depth)
     if not 1 <= last <= depth:
-        raise EmbeddingsError(f"has {depth} layers, expected {last} or more")
+        raise EmbeddingsError(f"has {depth} layers, expected {max(1, last)} or more")
     sizes |= {"layers": last, "positions": sizes["positions"] - first}
     sizes["small"] = json_value("config.json", config, "layer_norm_eps", float)
     return sizes if lowest is None else {**sizes, "lowest": lowest}
@@ -224,16 +260,9 @@ def _laid_out(
     matrices: dict[str, NDArray[np.int8]],
     numbers: dict[str, Float32s],
 ) -> Bert:
-    """Return the encoder of rounded weights, after checking their shapes."""
+    """Return the encoder of rounded weights."""
     vectors, units = of_pieces
     shapes = shapes_of(note)
-    found: dict[str, NDArray[Any]] = {**matrices, **numbers}
-    for name, shape in {**shapes[0], **shapes[1]}.items():
-        if found[name].shape != shape:
-            raise EmbeddingsError(
-                f"weights {name} have shape {found[name].shape}, expected {shape} as the"
-                " configuration says"
-            )
     fields: dict[str, Any] = {
         **pieces.fields,
         "encoder_vectors": np.rint(vectors / units[:, np.newaxis]).astype(np.int8),
@@ -298,15 +327,16 @@ def read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def write_safetensors(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
-    """Write arrays of floats as 32 bits."""
-    header: dict[str, Any] = {}
+    """Write arrays, floats as 32 bits and integers as 64."""
+    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     end = 0
+    kinds = {name: "I64" if array.dtype.kind == "i" else "F32" for name, array in arrays.items()}
     for name, array in arrays.items():
-        start, end = end, end + 4 * array.size
-        header[name] = {"dtype": "F32", "shape": array.shape, "data_offsets": [start, end]}
+        start, end = end, end + array.size * np.dtype(_DTYPES[kinds[name]]).itemsize
+        header[name] = {"dtype": kinds[name], "shape": array.shape, "data_offsets": [start, end]}
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     with open_binary_output(path) as file:
         file.write(len(text).to_bytes(8, "little") + text)
-        for array in arrays.values():
-            file.write(array.astype("<f4").tobytes())
+        for name, array in arrays.items():
+            file.write(array.astype("<i8" if kinds[name] == "I64" else "<f4").tobytes())

@@ -52,8 +52,8 @@ class Pieces(ABC):
             if special not in self._ids:
                 raise EmbeddingsError(f"its pieces have no {special}")
         self.unknown, self.start, self.end = (self._ids[special] for special in self.specials)
-        #: The piece that stands for hidden ones, if there is one.
-        self.mask = self._ids.get("[MASK]", self._ids.get("<mask>"))
+        #: The piece that stands for hidden ones, if there is one; MPNet has both, and learned one.
+        self.mask = self._ids.get("<mask>" if "<s>" in self._ids else "[MASK]")
         self.of_word = lru_cache(1 << 16)(self._of_word)
         self._frequent = lru_cache(1 << 15)(self._of_chunk)
 

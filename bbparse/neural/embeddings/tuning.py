@@ -25,7 +25,8 @@ from bbparse.neural.embeddings.hugging_face import Source, read_bert, read_folde
 from bbparse.neural.embeddings.pieces import Pieces
 from bbparse.runtime.arrays import Float32s
 from bbparse.runtime.errors import EmbeddingsError
-from bbparse.runtime.output import open_binary_output, open_output, writing
+from bbparse.runtime.options import Range, check_number, check_options
+from bbparse.runtime.output import new_folder, open_binary_output, open_output
 from bbparse.runtime.progress import watched
 from bbparse.treebank import Sentence
 
@@ -71,7 +72,8 @@ def tune_encoder(
         Those without trees or with more than 510 pieces are left out. Tags that are ``_`` are not
         learned.
     output : path
-        Where the folder is written. Layers above the last one that is used are left out.
+        Folder to make; if it exists, it is empty. Layers above the last one that is used are left
+        out.
     layers : int or (int, int), optional
         Layers whose mean is the state of a word, as in `fit_encoder`.
     passes : float, optional
@@ -79,31 +81,38 @@ def tune_encoder(
     rate : float, optional
         Largest step of a weight; it grows in the first tenth, and then falls to 0.
     seed : int, optional
-        Of the order of the sentences and of all that is random. The result also depends on the
-        version of PyTorch and on the processor.
+        Of the order of the sentences and of all that is random. The result also depends on
+        PyTorch's version and its number of threads, and on the processor.
 
     Raises
     ------
     EmbeddingsError
-        If the encoder cannot be read, PyTorch is missing, there is nothing to learn, or the rate is
-        so large that weights are not finite any more.
+        If an argument is out of range, the encoder cannot be read, PyTorch is missing, there is
+        nothing to learn, or the rate is so large that weights are not finite any more.
     OutputError
-        If the folder cannot be written.
+        If the folder cannot be written, or is not empty. Nothing is left of it then.
     """
+    check_number("passes", passes, Range(0, whole=False, maximum=1000), EmbeddingsError)
+    check_number("rate", rate, Range(0, whole=False), EmbeddingsError)
+    check_options({"seed": seed}, EmbeddingsError)
     torch = _torch()
     read_bert(Path(folder), layers)  # checks all sizes
     source = read_folder(Path(folder), layers)
     rows, sizes = _rows(sentences, source)
     if not rows:
-        raise EmbeddingsError(f"encoder {folder}: no sentence to learn from")
-    with writing(output):
-        Path(output).mkdir(parents=True, exist_ok=True)
-    torch.manual_seed(seed)
-    plan = passes, rate
-    learned = _learned(torch, source, rows, sizes, plan, np.random.default_rng(seed))
-    if not all(np.isfinite(array).all() for array in learned.values()):
-        raise EmbeddingsError(f"encoder {folder}: weights are not finite any more: rate is {rate}")
-    _write(Path(folder), Path(output), source, learned)
+        raise EmbeddingsError(
+            f"encoder {folder}: no sentence to learn from: {len(sentences)} have no tree, or more"
+            " pieces than it reads"
+        )
+    with new_folder(output) as unfinished:
+        torch.manual_seed(seed % 2**63)
+        plan = passes, rate
+        learned = _learned(torch, source, rows, sizes, plan, np.random.default_rng(seed))
+        if not all(np.isfinite(array).all() for array in learned.values()):
+            raise EmbeddingsError(
+                f"encoder {folder}: weights are not finite any more: rate is {rate}"
+            )
+        _write(Path(folder), unfinished, source, learned)
 
 
 def _torch() -> Any:

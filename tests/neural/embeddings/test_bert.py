@@ -27,10 +27,12 @@ from bbparse.runtime.archive import read_archive, write_archive
 from bbparse.runtime.errors import EmbeddingsError
 from bbparse.treebank import Sentence
 from tests.neural.embeddings.small import (
+    HEADS,
     INNER,
     LAYERS,
     PIECES,
     POSITIONS,
+    SPECIAL,
     WIDTH,
     WORDPIECE,
     make_mpnet,
@@ -284,11 +286,25 @@ def test_files_that_are_refused(tmp_path: Path, weights: dict[str, np.ndarray]) 
         read_bert(write_encoder(tmp_path / "fewer", fewer))
     with pytest.raises(EmbeddingsError, match="has 3 layers, expected 4 or more"):
         read_bert(write_encoder(tmp_path / "all", weights), (None, 4))
-    with pytest.raises(EmbeddingsError, match="0_up have shape"):
+    with pytest.raises(
+        EmbeddingsError, match=r"intermediate.dense.weight have .* expected 52 x 32"
+    ):
         read_bert(write_encoder(tmp_path / "other", weights, intermediate_size=INNER + 4))
-    name = "embeddings.position_embeddings.weight"
-    with pytest.raises(EmbeddingsError, match=r"positions have shape \(768, 1\), segments \(32,\)"):
-        read_bert(write_encoder(tmp_path / "wide", {**weights, name: weights[name].reshape(-1, 1)}))
+    query, key = (f"encoder.layer.0.attention.self.{name}.bias" for name in ("query", "key"))
+    for wrong in (
+        {"embeddings.position_embeddings.weight": np.zeros((POSITIONS * WIDTH, 1))},
+        {"embeddings.position_embeddings.weight": np.zeros(())},
+        {"embeddings.token_type_embeddings.weight": np.zeros((0, WIDTH))},
+        {"embeddings.LayerNorm.weight": np.ones(5)},
+        {query: np.zeros(WIDTH - 1), key: np.zeros(WIDTH + 1)},
+    ):
+        arrays = {name: array.astype(np.float32) for name, array in wrong.items()}
+        message = f"weights {next(iter(wrong))} have shape .*, expected .* as the configuration"
+        with pytest.raises(EmbeddingsError, match=message):
+            read_bert(write_encoder(tmp_path / "wrong", {**weights, **arrays}))
+    buckets = {"encoder.relative_attention_bias.weight": np.zeros((2, HEADS), np.float32)}
+    with pytest.raises(EmbeddingsError, match="expected 4 or more x 2"):
+        read_bert(mpnet_folder(tmp_path / "few", {**make_mpnet(weights), **buckets}))
     with pytest.raises(EmbeddingsError, match="heads is 0, expected 1 to 64"):
         read_bert(write_encoder(tmp_path / "none", weights, num_attention_heads=0))
     for file in ("tokenizer.json", "config.json"):
@@ -391,6 +407,36 @@ def test_other_encoders_need_transformers(
         read_bert(folder)
     with pytest.raises(EmbeddingsError, match="nowhere: is no folder, so layers, pieces and bits"):
         fit_encoder("nowhere", [], pieces=1)
+
+
+def test_all_that_changes_states_changes_the_hash(
+    tmp_path: Path, weights: dict[str, np.ndarray]
+) -> None:
+    usual = read_bert(write_encoder(tmp_path / "a", weights)).hash
+    cased = {**WORDPIECE, "normalizer": {**WORDPIECE["normalizer"], "lowercase": False}}
+    accents = {**WORDPIECE, "normalizer": {**WORDPIECE["normalizer"], "strip_accents": False}}
+    others = [
+        write_encoder(tmp_path / "b", weights, layer_norm_eps=1e-5),
+        write_encoder(tmp_path / "c", weights, cased),
+        write_encoder(tmp_path / "d", weights, accents),
+        write_encoder(tmp_path / "e", weights, num_attention_heads=2 * HEADS),
+    ]
+    assert len({usual, *(read_bert(folder).hash for folder in others)}) == 5
+
+
+def test_old_names_of_weights(tmp_path: Path, weights: dict[str, np.ndarray]) -> None:
+    def old(name: str) -> str:
+        norm = name.replace("LayerNorm.weight", "LayerNorm.gamma")
+        return "bert." + norm.replace("LayerNorm.bias", "LayerNorm.beta")
+
+    of_old = write_encoder(tmp_path / "old", {old(name): w for name, w in weights.items()})
+    assert read_bert(of_old).hash == read_bert(write_encoder(tmp_path / "new", weights)).hash
+
+
+def test_the_mask_is_the_one_that_was_learned() -> None:
+    assert WordPieces(SPECIAL, True, True).mask == SPECIAL.index("[MASK]")
+    assert WordPieces([*SPECIAL, "<s>", "</s>", "<mask>"], True, True).mask == len(SPECIAL) + 2
+    assert WordPieces([*SPECIAL, "<s>", "</s>"], True, True).mask is None
 
 
 def test_weights_of_16_bits(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from bbparse.embeddings import fit_encoder, tune_encoder
 from bbparse.neural.embeddings import tuning
 from bbparse.neural.embeddings.hugging_face import read_bert, read_folder, read_safetensors
-from bbparse.runtime.errors import EmbeddingsError
+from bbparse.runtime.errors import EmbeddingsError, OutputError
 from bbparse.treebank import Sentence
 from tests import toy
 from tests.neural.embeddings.small import (
@@ -118,7 +118,17 @@ def test_what_cannot_be_learned(
             tune_encoder(folder, sentences, tmp_path / "out")
     with pytest.raises(EmbeddingsError, match=r"not finite any more: rate is 1e\+30"):
         tune_encoder(folder, toy.sentences()[:5], tmp_path / "far", rate=1e30)
-    assert not [*(tmp_path / "far").iterdir()]
+    assert not [*tmp_path.glob("far*"), *tmp_path.glob(".*")]
+    for change, message in (
+        ({"passes": -1.0}, "passes is -1.0, expected at least 0"),
+        ({"rate": float("nan")}, "rate is nan"),
+        ({"seed": 1.5}, "seed is 1.5, expected an integer"),
+    ):
+        with pytest.raises(EmbeddingsError, match=message):
+            tune_encoder(folder, toy.sentences()[:5], tmp_path / "out", **change)
+    with pytest.raises(OutputError, match="cannot be written: it is not empty"):
+        tune_encoder(folder, toy.sentences()[:5], folder, passes=0)
+    tune_encoder(folder, toy.sentences()[:5], tmp_path / "far", passes=0, seed=1 << 64)
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(EmbeddingsError, match="needs PyTorch: pip install"):
         tune_encoder(folder, toy.sentences()[:5], tmp_path / "out")
