@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain, pairwise
@@ -11,6 +12,11 @@ from typing import IO, Any
 from bbparse.runtime.output import open_output
 from bbparse.treebank.sentence import NO_HEAD, Sentence, checked_column
 
+#: Comments that `bbparse.treebank.drawing.formats.conllu_of` writes about a tree.
+_OF_A_TREE = re.compile(
+    r"# (tree = \d+ of \d+|(score|upper_bound) = (-?\d+\.\d{6}|inf)|proved = (yes|no)"
+    r"|confidence = [01]\.\d{4}|broken_rule = .*)\r?$"
+)
 _COLUMNS = {"lemmas": 2, "upos": 3, "xpos": 4, "feats": 5}
 
 
@@ -27,13 +33,13 @@ def format_sentence(
 ) -> str:
     """Format a sentence with the line breaks around it, and optionally a new HEAD and DEPREL.
 
-    Only lines of words whose head or label differs change; their DEPS as in `with_tree`, while
-    PHEAD and PDEPREL of CoNLL-X become ``_``. Without heads (-1 is written as ``_``) and deprels,
-    the result is the text that was read. Comments, with or without the ``# `` before them, follow
-    those of the sentence. Confidences are written into MISC as ``Confidence=0.97``, if the words
-    have that column. ``deps`` replaces DEPS, and the empty nodes go. To write several trees of one
-    sentence, set `first` for the first and `last` for the last of them only, so that the text
-    around the sentence is written once.
+    Only lines of words whose head or label differs change, as in `with_tree`; comments about the
+    score, proof and confidence of an earlier tree go. Without heads (-1 is written as ``_``) and
+    deprels, the result is the text that was read. Comments, with or without the ``# `` before them,
+    follow those of the sentence. Confidences are written into MISC as ``Confidence=0.97``, if the
+    words have that column. ``deps`` replaces DEPS, and the empty nodes go. To write several trees
+    of one sentence, set `first` for the first and `last` for the last of them only, so that the
+    text around the sentence is written once.
 
     `ValueError` if the length of a column differs from the sentence, a head is out of range, or a
     label or comment has a tab or line break in it.
@@ -48,6 +54,7 @@ def format_sentence(
                 lines[i] = with_misc(lines[i], "Confidence", f"{confidence:.2f}")
         if deps and len(lines) > sentence.word_lines[0] + len(sentence.word_lines):
             lines = [line for line in lines if line[0] == "#" or "." not in line.split("\t", 1)[0]]
+        lines = [line for line in lines if line[:2] != "# " or not _OF_A_TREE.match(line)]
     if comments:
         start = 0
         while start < len(lines) and lines[start].startswith("#"):
@@ -143,8 +150,8 @@ def with_tree(sentence: Sentence, heads: Sequence[int], deprels: Sequence[str]) 
 
     DEPS stays, too, but for the entry of the old arc (``5:obl`` or ``5:obl:in``) in a word that
     changes, which becomes that of the new arc. What follows the label in DEPS stays if the label
-    does. Other entries, and those of empty nodes, stay. PHEAD and PDEPREL of CoNLL-X, which have no
-    such entry, become ``_`` in a word that changes.
+    does. Other entries, and those of empty nodes, stay. In a word that changes, ``Confidence=`` in
+    MISC goes; PHEAD and PDEPREL of CoNLL-X, which have no such entry, become ``_``.
 
     `ValueError` as in `format_sentence`.
     """
@@ -161,6 +168,8 @@ def _tree_lines(
     is_changed = is_apart = False
     for m, (line, head, label) in enumerate(zip(sentence.word_lines, texts, labels)):
         cells = lines[line].split("\t")
+        if "Confidence=" in cells[-1] and (cells[6] != head or cells[7] != label):
+            cells = with_misc(lines[line], "Confidence", "").split("\t")
         if deps and not cells[8].isdecimal():
             cells[6:9] = head, label, deps[m]
             lines[line] = "\t".join(cells)

@@ -138,6 +138,22 @@ def test_several_trees_of_one_sentence() -> None:
     assert "# tree = 1" in trees[1].lines
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_what_was_said_of_another_tree_goes(end: str) -> None:
+    said = ["# tree = 2 of 3", "# score = -0.500000", "# upper_bound = inf", "# proved = yes"]
+    said += ["# confidence = 0.9000", "# broken_rule = a word has two heads"]
+    kept = ["# sent_id = 1", "# score = high", "# proved = yes, by hand", "#confidence = 0.9000"]
+    words = [row("1", "A", "0", "root"), row("2", "B", "1"), row("3", "C", "1")]
+    words = [f"{word[:-1]}SpaceAfter=No|Confidence=0.{m}0" for m, word in enumerate(words, 5)]
+    (sentence,) = read(end.join([*said, *kept, *words]) + end)
+    own = format_sentence(sentence, [0, 1, 2], comments=["confidence = 0.1000"]).split(end)
+    assert own[:5] == [*kept, "# confidence = 0.1000"]
+    assert own[5:7] == words[:2] and own[7].endswith("\tSpaceAfter=No")
+    again = format_sentence(sentence, [0, 1, 2], confidences=[0.1, 0.2, 0.3]).split(end)
+    assert [line[-4:] for line in again[4:7]] == ["0.10", "0.20", "0.30"]
+    assert format_sentence(sentence) == end.join([*said, *kept, *words]) + end
+
+
 def test_write_separates_sentences_of_files_without_blank_lines() -> None:
     one = read(SMALL)
     text = written([*one, *one])
