@@ -25,7 +25,7 @@ from multiprocessing.reduction import recv_handle, send_handle
 from typing import Any, Generic, NoReturn, TypeVar
 
 from bbparse.runtime.errors import WorkerError
-from bbparse.runtime.signals import alone, reset_signals
+from bbparse.runtime.signals import alone, reset_signals, wait_if_ending
 
 #: Processes can be forked, and system libraries support it.
 CAN_FORK = hasattr(os, "fork") and sys.platform != "darwin"
@@ -80,6 +80,7 @@ class Workers(Generic[T, R]):
                     raise OSError(-pid, os.strerror(-pid))
                 self.pids.append(pid)
         except (EOFError, ConnectionError):
+            wait_if_ending()
             raise WorkerError("no more processes can be started: their parent died") from None
         except OSError as error:
             raise _too_many(error) from None
@@ -96,6 +97,7 @@ class Workers(Generic[T, R]):
             result, error = connection.recv()
         except (EOFError, OSError):
             connection.close()
+            wait_if_ending()  # a signal ends workers, too: nobody is to hear of their deaths
             raise WorkerError("a worker process died, perhaps because memory ran out") from None
         self._idle.append(connection)
         if error is not None:

@@ -115,7 +115,7 @@ def work():
     while len(list(place.glob("begun-*"))) < 2:
         time.sleep(0.01)
     say("ready")
-    futures[0].result()
+    futures[0].exception()
     say("a worker has died")
 """
 
