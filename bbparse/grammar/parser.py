@@ -33,6 +33,7 @@ from bbparse.parser.parser import Parser
 from bbparse.runtime.arrays import Ints
 from bbparse.runtime.deadline import Deadline
 from bbparse.runtime.errors import ConfigError
+from bbparse.runtime.options import OPTIONS, Range, check_number, check_options
 from bbparse.text.tokenizer import Tokenizer
 
 WITH = ("none", "tags", "arcs", "both")
@@ -107,8 +108,9 @@ class PhraseParser:
         Parameters
         ----------
         words : sequence of str
+            None of them is empty.
         tags : sequence of str, optional
-            Tags of the words; predicted by default.
+            Tags of the words; predicted by default, and where the grammar does not know them.
         use : {"none", "tags", "arcs", "both"}
             Models to use beside the grammar: scores of tags are part of its chart; with scores of
             arcs, grammar and dependency parser must agree.
@@ -121,7 +123,18 @@ class PhraseParser:
         time_limit, node_limit : optional
             Limits of `bbparse.agree`. The time limit is for the whole sentence, but building a
             chart is not interrupted; the node limit is for each part of a sentence.
+
+        Raises
+        ------
+        ConfigError
+            If an argument is none of these, or `use` needs a dependency parser that is missing.
         """
+        if isinstance(words, str) or not all(isinstance(x, str) and x for x in words):
+            raise ConfigError(f"words are {words!r:.60}, expected a list of words, none empty")
+        if use not in WITH:
+            raise ConfigError(f"use is {use!r:.60}, expected {', '.join(WITH)}")
+        check_number("k", k, OPTIONS["k_best"])
+        check_options({"time_limit": time_limit, "node_limit": node_limit})
         if use in ("arcs", "both") and self.dependencies is None:
             raise ConfigError(f"use is {use!r}, and the model has no dependency parser")
         if tags is not None and len(tags) != len(words):
@@ -130,6 +143,8 @@ class PhraseParser:
             raise ConfigError(
                 f"heads: {len(heads)} with {use!r}, expected {len(words)} with 'none' or 'tags'"
             )
+        for head in heads or ():
+            check_number("a head", head, Range(0, maximum=len(words)))
         if not words:
             return PhraseParse([PhraseTree(ROOT)], [0.0], False, True, None)
         sentence = _Sentence(self, words, tags, use)

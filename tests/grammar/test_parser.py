@@ -108,6 +108,23 @@ def test_heads_that_are_given_are_kept() -> None:
 
 
 @pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"words": "Ada saw"}, "words are 'Ada saw', expected a list of words"),
+        ({"words": ["Ada", ""]}, "none empty"),
+        ({"use": "foo"}, "use is 'foo', expected none, tags, arcs, both"),
+        ({"k": 0}, "k is 0, expected at least 1"),
+        ({"k": 1.5}, "k is 1.5, expected an integer"),
+        ({"heads": [2, 0, 9]}, "a head is 9, expected at most 3"),
+        ({"node_limit": 0}, "node_limit is 0"),
+    ],
+)
+def test_arguments_are_checked(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        toy.parser().parse(**{"words": ["Ada", "saw", "Kim"], "use": "none", **change})
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "(S (NP-SBJ-1 (-NONE- *T*-1)) (VP (V go)))",
