@@ -56,14 +56,14 @@ def parse_up_to_error(
 def parse_batch(
     parser: Parser,
     batch: Sequence[Sentence],
-    tag: bool,
+    tag: bool | None,
     until: Deadline,
     restrict: Restriction | None,
     reasons: bool,
 ) -> list[Parse]:
     """Parse a batch; arguments are those of `Parser.parse_all`."""
     model, options, rules = parser.model, parser.options, parser.rules
-    if tag:
+    if model.tagger is not None if tag is None else tag:
         batch = model.tag_batch(batch)
     search = partial(Search, parser, until=until, restrict=restrict, reasons=reasons)
     if parser.takes_all_arcs:

@@ -38,6 +38,7 @@ class ParseOptions:
         default is "ud" if the model's labels are relations of UD.
     confidence : bool
         Compute the probability that each arc and each tree is right; needs a calibrated model.
+        It is calibrated for best trees; that of the second best and so on may be too high.
     keep_heads : bool
         Keep the heads and labels that a sentence has, and find the best trees around them;
         sentences are parsed one by one.

@@ -331,9 +331,7 @@ class Parser:
         sizes: deque[int] = deque()  # numbers of sentences of the texts that are being parsed
         parsed: list[ParsedSentence] = []
         stream = self._stream(texts, split, sizes)
-        # Without a tagger, words without tags are parsed by their forms.
-        tag = self.model.tagger is not None
-        for parse in self.parse_all(stream, options, tag=tag, **more):
+        for parse in self.parse_all(stream, options, **more):
             while not sizes[0]:
                 yield Document([])
                 sizes.popleft()
@@ -373,7 +371,7 @@ class Parser:
         options: ParseOptions | None = None,
         *,
         threads: int = 1,
-        tag: bool = False,
+        tag: bool | None = None,
         until: Deadline = NO_DEADLINE,
         restrict: Restriction | None = None,
         reasons: bool = True,
@@ -396,8 +394,9 @@ class Parser:
         threads : int
             Number of threads that parse batches. Python code, a fifth of the work, runs in one
             thread at a time; ``bbparse parse`` uses processes instead.
-        tag : bool
-            Tag words without tags first, as `Model.tag` does.
+        tag : bool, optional
+            Tag words without tags first, as `Model.tag` does. By default if the model has a tagger;
+            without one, they are parsed by their forms.
         until : Deadline
             Deadline for all sentences together.
         restrict : callable, optional

@@ -203,3 +203,13 @@ def test_crossing_trees_can_be_left_out_but_not_asked_for() -> None:
         assert crossing.parse(sentence)[0].score >= plain.parse(sentence)[0].score
     with pytest.raises(ModelError, match="and cannot draw crossing arcs"):
         plain.parse(toy.dev_sentences()[0], projective=False)
+
+
+def test_words_without_tags_are_tagged_if_the_model_can() -> None:
+    alone, parser = toy.parser(), toy.changed(toy.parser(), tagger=toy.tagger())
+    bare = [toy.bare(sentence) for sentence in toy.sentences()[:5]]
+    tagged = [*parser.tag(bare)]
+    assert [one.sentence.upos for one in parser.parse_all(bare)] == [one.upos for one in tagged]
+    for sentence, own in zip(bare, tagged):
+        assert parser.parse(sentence) == alone.parse(own)
+        assert parser.parse(sentence, tag=False) == alone.parse(sentence) != alone.parse(own)
