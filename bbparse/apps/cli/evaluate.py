@@ -156,11 +156,16 @@ def _print_scores(
     for path, sentences in zip((gold, *others), (gold_sentences, *files)):
         _warn_of_roots(path, sentences)
     forms = [sentence.forms for sentence in gold_sentences]
-    if any([sentence.forms for sentence in sentences] != forms for sentences in files):
+    other_words = [
+        path
+        for path, sentences in zip(others, files)
+        if [sentence.forms for sentence in sentences] != forms
+    ]
+    if other_words:
         if by or against is not None:
             raise TreebankError(
-                f"{predicted}: its words differ from those of {gold}; --by and --against need the"
-                " same words"
+                f"{other_words[0]}: its words differ from those of {gold}; --by and --against need"
+                " the same words"
             )
         scores_of_text = evaluate_text(gold_sentences, files[0], left_out=left_out)
         _print_text_scores(scores_of_text, as_json)

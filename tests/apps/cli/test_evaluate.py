@@ -53,6 +53,12 @@ def test_several_roots_are_told(run: Run, tmp_path: Path) -> None:
         assert line.endswith(f"refuses {path}, with 2 such sentences")
 
 
+def test_against_other_words(run: Run, chains: Path) -> None:
+    train = DEV.parent / "small-train.conllu"
+    done = run("evaluate", DEV, chains, "--against", train)
+    assert done.code == 2 and f"{train}: its " in done.err
+
+
 def test_against(run: Run, chains: Path) -> None:
     done = run("evaluate", DEV, DEV, "--against", chains)
     lines = done.out.splitlines()
