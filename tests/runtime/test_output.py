@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from bbparse.runtime.errors import OutputError
-from bbparse.runtime.output import check_output, open_binary_output, open_output
+from bbparse.runtime.output import check_output, new_folder, open_binary_output, open_output
 
 
 def test_writes_text_as_it_is(tmp_path: Path) -> None:
@@ -144,3 +144,24 @@ def test_a_pipe_that_a_shell_names(tmp_path: Path) -> None:
     os.close(writing)
     assert os.read(reading, 100) == b"through"
     os.close(reading)
+
+
+def test_a_folder_appears_as_a_whole(tmp_path: Path) -> None:
+    place = tmp_path / "new" / "folder"
+    with new_folder(place) as unfinished:
+        (unfinished / "a").touch()
+        assert not place.exists()
+    assert [*place.iterdir()] == [place / "a"] and [*place.parent.iterdir()] == [place]
+    with pytest.raises(OutputError, match="folder: cannot be written: it is not empty"):
+        new_folder(place).__enter__()
+    (place / "a").unlink()
+    with pytest.raises(KeyError), new_folder(place) as unfinished:
+        (unfinished / "b").touch()
+        raise KeyError
+    assert not [*place.iterdir()] and [*place.parent.iterdir()] == [place]
+    with new_folder(place) as unfinished:
+        (unfinished / "c").touch()
+    assert [*place.iterdir()] == [place / "c"]
+    (place.parent / "file").touch()
+    with pytest.raises(OutputError, match="file: cannot be written: "):
+        new_folder(place.parent / "file").__enter__()
