@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,6 +30,14 @@ _MPNET = {
     "attention.self.value": "attention.attn.v",
     "attention.output.dense": "attention.attn.o",
     "attention.output.LayerNorm": "attention.LayerNorm",
+}
+#: Names of the weights of normalisations in old files.
+_OLD = {"gamma": "weight", "beta": "bias"}
+#: Tables whose number of rows the configuration does not say, and how few they may have.
+_FEWEST = {
+    "embeddings.word_embeddings": 1,
+    "embeddings.token_type_embeddings": 1,
+    "encoder.relative_attention_bias": 4,
 }
 _PIECES: dict[str, type[WordPieces | UnigramPieces]] = {
     "WordPiece": WordPieces,
@@ -111,12 +120,11 @@ def _source(folder: Path, layers: Layers) -> Source:
     if kind not in [*_PIECES]:
         raise ForeignEncoder(f"its pieces are of the kind {kind}, expected {' or '.join(_PIECES)}")
     pieces: Pieces = _PIECES[kind].read(tokenizer)
-    weights = {
-        name.replace("LayerNorm.gamma", "LayerNorm.weight").replace(  # names of old files
-            "LayerNorm.beta", "LayerNorm.bias"
-        ): array
-        for name, array in read_safetensors(folder / "model.safetensors").items()
-    }
+    weights = read_safetensors(folder / "model.safetensors")
+    for name in [*weights]:
+        module, _, kind = name.rpartition(".")
+        if kind in _OLD:
+            weights[f"{module}.{_OLD[kind]}"] = weights.pop(name)
     # the first position of RoBERTa and its relatives is the one after that of padding
     padding = json_value("config.json", {"pad_token_id": 1, **config}, "pad_token_id", int)
     first = 0 if config["model_type"] == "bert" else max(0, padding + 1)
@@ -137,7 +145,7 @@ def _source(folder: Path, layers: Layers) -> Source:
         array = weights.get(name_of(name))
         if array is None:
             raise EmbeddingsError(f"weights {name} are missing, or no floats")
-        _check_shape(name_of(name), array, _shape_of(name, note, first))
+        _check_shape(name, array, note, first)
         return array.astype(np.float32, copy=False)
 
     positions = get("embeddings.position_embeddings.weight")[first:]
@@ -148,36 +156,24 @@ def _source(folder: Path, layers: Layers) -> Source:
     return Source(note, pieces, weights, get, name_of, positions + segment, None)
 
 
-def _shape_of(name: str, note: dict[str, Any], first: int) -> tuple[int | str, ...]:
-    """Return the shape of weights by their name in BERT; a text is the least number of rows."""
-    width, inner = note["width"], note["inner"]
+def _check_shape(name: str, array: NDArray[Any], note: dict[str, Any], first: int) -> None:
+    """Check the shape of weights by their name in BERT; positions begin with `first`."""
     module, _, kind = name.rpartition(".")
-    tables: dict[str, tuple[int | str, ...]] = {
-        "embeddings.word_embeddings": ("1 or more", width),
-        "embeddings.position_embeddings": (note["positions"] + first, width),
-        "embeddings.token_type_embeddings": ("1 or more", width),
-        "encoder.relative_attention_bias": ("4 or more", note["heads"]),
-    }
-    if module in tables:
-        return tables[module]
-    outputs = inner if module.endswith("intermediate.dense") else width
-    if kind == "bias" or module.endswith("LayerNorm"):
-        return (outputs,)
-    is_last = module.endswith("output.dense") and not module.endswith("attention.output.dense")
-    return outputs, inner if is_last else width
-
-
-def _check_shape(name: str, array: NDArray[Any], expected: tuple[int | str, ...]) -> None:
-    """Raise `EmbeddingsError` if weights have another shape."""
-    if array.ndim == len(expected) and all(
-        size == wanted if isinstance(wanted, int) else size >= int(wanted.split()[0])
-        for size, wanted in zip(array.shape, expected)
-    ):
-        return
-    shape = " x ".join(map(str, expected))
-    raise EmbeddingsError(
-        f"weights {name} have shape {array.shape}, expected {shape} as the configuration says"
-    )
+    width = note["width"]
+    outputs = note["inner"] if module.endswith("intermediate.dense") else width
+    inputs = note["inner"] if re.search(r"layer\.\d+\.output\.dense$", module) else width
+    shape: tuple[int, ...] = (outputs, inputs)
+    if module in _FEWEST:
+        rows = max(_FEWEST[module], *array.shape[:1], 0)
+        shape = rows, note["heads"] if module.endswith("_bias") else width
+    elif module == "embeddings.position_embeddings":
+        shape = note["positions"] + first, width
+    elif kind == "bias" or module.endswith("LayerNorm"):
+        shape = (outputs,)
+    if array.shape != shape:
+        raise EmbeddingsError(
+            f"weights {name} have shape {array.shape}, expected {shape} as the configuration says"
+        )
 
 
 def _sizes_of(config: dict[str, Any], layers: Layers, first: int) -> dict[str, Any]:
