@@ -156,16 +156,12 @@ def _print_scores(
     for path, sentences in zip((gold, *others), (gold_sentences, *files)):
         _warn_of_roots(path, sentences)
     forms = [sentence.forms for sentence in gold_sentences]
-    other_words = [
-        path
-        for path, sentences in zip(others, files)
-        if [sentence.forms for sentence in sentences] != forms
-    ]
-    if other_words:
+    have_other_words = [[one.forms for one in file] != forms for file in files]
+    if any(have_other_words):
         if by or against is not None:
             raise TreebankError(
-                f"{other_words[0]}: its words differ from those of {gold}; --by and --against need"
-                " the same words"
+                f"{others[have_other_words.index(True)]}: its words differ from those of {gold};"
+                " --by and --against need the same words"
             )
         scores_of_text = evaluate_text(gold_sentences, files[0], left_out=left_out)
         _print_text_scores(scores_of_text, as_json)
