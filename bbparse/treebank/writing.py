@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from bisect import bisect
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain, pairwise
@@ -46,6 +47,7 @@ def format_sentence(
     """
     lines = sentence.lines
     if heads is not None or deprels is not None:
+        sentence = _without_old_comments(sentence)
         heads = sentence.heads if heads is None else heads
         labels = sentence.deprels if deprels is None else deprels
         lines = _tree_lines(sentence, heads, labels, deps)
@@ -54,7 +56,6 @@ def format_sentence(
                 lines[i] = with_misc(lines[i], "Confidence", f"{confidence:.2f}")
         if deps and len(lines) > sentence.word_lines[0] + len(sentence.word_lines):
             lines = [line for line in lines if line[0] == "#" or "." not in line.split("\t", 1)[0]]
-        lines = [line for line in lines if line[:2] != "# " or not _OF_A_TREE.match(line)]
     if comments:
         start = 0
         while start < len(lines) and lines[start].startswith("#"):
@@ -151,12 +152,27 @@ def with_tree(sentence: Sentence, heads: Sequence[int], deprels: Sequence[str]) 
     DEPS stays, too, but for the entry of the old arc (``5:obl`` or ``5:obl:in``) in a word that
     changes, which becomes that of the new arc. What follows the label in DEPS stays if the label
     does. Other entries, and those of empty nodes, stay. In a word that changes, ``Confidence=`` in
-    MISC goes; PHEAD and PDEPREL of CoNLL-X, which have no such entry, become ``_``.
+    MISC goes; PHEAD and PDEPREL of CoNLL-X, which have no such entry, become ``_``. Comments about
+    the score, proof and confidence of an earlier tree go.
 
     `ValueError` as in `format_sentence`.
     """
+    sentence = _without_old_comments(sentence)
     lines = _tree_lines(sentence, heads, deprels)
     return replace(sentence, lines=lines, heads=list(heads), deprels=list(deprels))
+
+
+def _without_old_comments(sentence: Sentence) -> Sentence:
+    """Return a sentence without comments about the tree that it has had."""
+    old = [
+        i for i, line in enumerate(sentence.lines) if line[:2] == "# " and _OF_A_TREE.match(line)
+    ]
+    if not old:
+        return sentence
+    lines = [line for i, line in enumerate(sentence.lines) if i not in old]
+    return replace(
+        sentence, lines=lines, word_lines=[i - bisect(old, i) for i in sentence.word_lines]
+    )
 
 
 def _tree_lines(

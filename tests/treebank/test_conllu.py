@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from bbparse.runtime.errors import TreebankError
 from bbparse.treebank import Sentence, format_sentence, read_conllu, reading, write_conllu
 from bbparse.treebank.reading import COLUMN_NAMES
-from bbparse.treebank.writing import with_misc
+from bbparse.treebank.writing import with_misc, with_tree
 
 DATA = Path(__file__).parent.parent / "data"
 
@@ -152,6 +152,9 @@ def test_what_was_said_of_another_tree_goes(end: str) -> None:
     again = format_sentence(sentence, [0, 1, 2], confidences=[0.1, 0.2, 0.3]).split(end)
     assert [line[-4:] for line in again[4:7]] == ["0.10", "0.20", "0.30"]
     assert format_sentence(sentence) == end.join([*said, *kept, *words]) + end
+    changed = with_tree(sentence, [0, 1, 2], sentence.deprels)
+    assert format_sentence(changed).split(end) == [*own[:4], *own[5:]]
+    assert [changed.lines[i][:1] for i in changed.word_lines] == ["1", "2", "3"]
 
 
 def test_write_separates_sentences_of_files_without_blank_lines() -> None:
