@@ -63,7 +63,7 @@ def parse_batch(
 ) -> list[Parse]:
     """Parse a batch; arguments are those of `Parser.parse_all`."""
     model, options, rules = parser.model, parser.options, parser.rules
-    if model.tagger is not None if tag is None else tag:
+    if tag or (tag is None and model.tagger is not None):
         batch = model.tag_batch(batch)
     search = partial(Search, parser, until=until, restrict=restrict, reasons=reasons)
     if parser.takes_all_arcs:

@@ -175,23 +175,30 @@ def replacing(name: str) -> Iterator[IO[bytes]]:
             raise
 
 
+def is_free(folder: Path) -> bool:
+    """Return True if a folder can be made, as there is none of that name or an empty one."""
+    return not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
+
+
 @contextmanager
 def new_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Make a folder that appears if the block ends well; if there is one, it must be empty."""
-    target = Path(os.path.realpath(path))
+    name = os.fspath(path)
+    target = Path(os.path.realpath(name))
     temporary = target.parent / _unfinished()
 
     def remove(*_: object) -> None:
         shutil.rmtree(temporary, ignore_errors=True)
 
-    with writing(os.fspath(path)):
-        if target.exists() and any(target.iterdir()):
-            raise OutputError(f"{os.fspath(path)}: cannot be written: it is not empty")
+    with writing(name):
+        if not is_free(target):
+            reason = "not empty" if target.is_dir() else "no folder"
+            raise OutputError(f"{name}: cannot be written: it is {reason}")
         target.parent.mkdir(parents=True, exist_ok=True)
-    with undone_by(remove, partial(_make_folder, temporary, os.fspath(path))):
+    with undone_by(remove, partial(_make_folder, temporary, name)):
         try:
             yield temporary
-            with writing(os.fspath(path)):
+            with writing(name):
                 if target.exists():
                     target.rmdir()
                 os.replace(temporary, target)

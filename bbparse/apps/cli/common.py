@@ -18,7 +18,7 @@ from typing import Any
 import click
 
 from bbparse.runtime.errors import BBParseError, OutputError, ServiceError, TreebankError
-from bbparse.runtime.output import check_output, identity
+from bbparse.runtime.output import check_output, identity, is_free
 from bbparse.runtime.progress import progress_bars
 from bbparse.runtime.shipped import Shipped
 
@@ -53,9 +53,9 @@ class OutputFolder(click.ParamType):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """Return the folder."""
         folder = Path(value)
-        used = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
-        if used or value in ("", "-"):
-            found = "exists" if used else "is no folder"
+        free = is_free(folder)
+        if not free or value in ("", "-"):
+            found = "is no folder" if free else "exists"
             self.fail(f"{value!r} {found}, expected the name of a new folder", param, ctx)
         return folder
 

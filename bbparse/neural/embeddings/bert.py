@@ -178,9 +178,10 @@ class Bert:
             "lower": True,
             "strip": True,
         }
-        found = {key: self.note.get(key, value) for key, value in usual.items()}
-        other = [f" {key} {found[key]}" for key in usual if found[key] != usual[key]]
-        settings = "".join([str(self.note.get("lowest", "")), *other])
+        settings = str(self.note.get("lowest", ""))
+        for key, value in usual.items():  # without them, as in the hashes that models have
+            if self.note.get(key, value) != value:
+                settings += f" {key} {self.note[key]}"
         digest = blake2b(settings.encode(), digest_size=16)
         for name, value in self.fields.items():
             if isinstance(value, list):  # vocabularies may have parts of characters
